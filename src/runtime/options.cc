@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/options.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstdlib>
+#include <limits>
+#include <system_error>
+
+namespace weft::runtime {
+namespace {
+
+constexpr std::size_t kShownCharacters = 60;
+
+// Length of the valid UTF-8 sequence of printable text at the front, or 0.
+std::size_t printable_sequence(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+  const std::size_t length = first >= 0xf0 && first < 0xf8 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 0;
+  if (length == 0 || first >= 0xf8 || text.size() < length) return 0;
+  std::uint32_t code = first & (0x7fu >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+    code = code << 6 | (byte(i) & 0x3fu);
+  }
+  constexpr std::uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < kSmallest[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return 0;
+  // Controls, line separators and the marks that change the writing direction would garble the message.
+  if (code < 0xa0 || code == 0xfeff || (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+      (code >= 0x2066 && code <= 0x2069)) {
+    return 0;
+  }
+  return length;
+}
+
+std::string escape_byte(char c) {
+  switch (c) {
+    case '\n': return "\\n";
+    case '\t': return "\\t";
+    case '\r': return "\\r";
+    default: break;
+  }
+  constexpr char kDigits[] = "0123456789abcdef";
+  const auto byte = static_cast<unsigned char>(c);
+  return {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+}
+
+std::optional<std::uint64_t> parse_decimal(std::string_view text) {
+  std::uint64_t value = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);  // for unsigned: digits only, no sign, no space
+  if (text.empty() || error != std::errc() || end != last) return std::nullopt;
+  return value;
+}
+
+std::optional<std::uint64_t> parse_decimal(std::string_view text, std::uint64_t low, std::uint64_t high) {
+  const auto value = parse_decimal(text);
+  if (!value || *value < low || *value > high) return std::nullopt;
+  return value;
+}
+
+std::optional<std::size_t> parse_size(std::string_view text) {
+  constexpr std::uint64_t kSmallest = std::uint64_t{16} << 10;
+  constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
+  std::uint64_t unit = 1;
+  if (!text.empty() && (text.back() == 'K' || text.back() == 'M')) {
+    unit = text.back() == 'K' ? std::uint64_t{1} << 10 : std::uint64_t{1} << 20;
+    text.remove_suffix(1);
+  }
+  const auto value = parse_decimal(text, 1, kLargest);
+  if (!value || *value > kLargest / unit || *value * unit < kSmallest) return std::nullopt;
+  return static_cast<std::size_t>(*value * unit);
+}
+
+class Parser {
+ public:
+  explicit Parser(const Lookup& lookup) : lookup_(lookup) {}
+
+  Parsed parse() {
+    Settings& out = parsed_.settings;
+    read_number("WEFT_MAXPROCS", 1, 1024, "", out.maxprocs);
+    read("WEFT_POLICY", "one of classic, global, batch", out.policy, [](std::string_view text) -> std::optional<PolicyName> {
+      if (text == "classic") return PolicyName::kClassic;
+      if (text == "global") return PolicyName::kGlobal;
+      if (text == "batch") return PolicyName::kBatch;
+      return std::nullopt;
+    });
+    read("WEFT_STACK_SIZE", "a number of bytes from 16K to 1024M, written in base 10 with an optional suffix K or M", out.stack_size,
+         parse_size);
+    read("WEFT_PREEMPT", "on or off", out.preempt, [](std::string_view text) -> std::optional<bool> {
+      if (text == "on") return true;
+      if (text == "off") return false;
+      return std::nullopt;
+    });
+    read_number("WEFT_SLICE", 1, 10'000, " of milliseconds", out.slice_ms);
+    read_number("WEFT_SCHEDTRACE", 1, 3'600'000, " of milliseconds", out.schedtrace_ms);
+    read("WEFT_TRACE", "the path of a file to write, of 1 to 4095 bytes", out.trace_path,
+         [](std::string_view text) -> std::optional<std::string> {
+           if (text.empty() || text.size() >= PATH_MAX) return std::nullopt;
+           return std::string(text);
+         });
+    read_number("WEFT_MAX_THREADS", 4, 1'000'000, "", out.max_threads);
+    read_debug();
+    return std::move(parsed_);
+  }
+
+ private:
+  // Stores convert(value) in `out`; the first value that cannot be used becomes the error.
+  template <class T, class Convert>
+  void read(const char* name, const std::string& accepted, std::optional<T>& out, Convert convert) {
+    const char* const value = lookup_(name);
+    if (value == nullptr || !parsed_.ok()) return;
+    out = convert(std::string_view(value));
+    if (!out) fail(name, value, accepted);
+  }
+
+  void read_number(const char* name, int low, int high, const char* unit, std::optional<int>& out) {
+    const std::string accepted = "a number" + std::string(unit) + " from " + std::to_string(low) + " to " + std::to_string(high) +
+                                 ", written in base 10";
+    read(name, accepted, out, [&](std::string_view text) -> std::optional<int> {
+      const auto value = parse_decimal(text, static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high));
+      if (!value) return std::nullopt;
+      return static_cast<int>(*value);
+    });
+  }
+
+  void read_debug() {
+    const char* const value = lookup_("WEFT_DEBUG");
+    if (value == nullptr) return;
+    std::string_view rest = value;
+    while (!rest.empty()) {
+      const std::size_t comma = rest.find(',');
+      read_debug_item(rest.substr(0, comma));
+      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+    }
+  }
+
+  void read_debug_item(std::string_view item) {
+    if (item.empty()) return;  // "a,,b" and a trailing comma harm nobody
+    const std::size_t equals = item.find('=');
+    const std::string_view key = item.substr(0, equals);
+    std::optional<std::string_view> text;
+    if (equals != std::string_view::npos) text = item.substr(equals + 1);
+    DebugSettings& debug = parsed_.settings.debug;
+    if (key == "randsched") {
+      read_seeded(key, text, debug.randsched);
+    } else if (key == "starve") {
+      read_seeded(key, text, debug.starve);
+    } else if (key == "buggify") {
+      if (const auto seed = debug_number(key, text, std::numeric_limits<std::uint64_t>::max())) debug.buggify = *seed;
+    } else if (key == "spin_us") {
+      if (const auto us = debug_number(key, text, 1'000'000)) debug.spin_us = static_cast<unsigned>(*us);
+    } else {
+      parsed_.warnings.push_back("weft: WEFT_DEBUG: unknown key " + quote_for_message(key) +
+                                 " ignored; known are randsched[=seed], starve[=seed], buggify=seed, spin_us=microseconds");
+    }
+  }
+
+  void read_seeded(std::string_view key, std::optional<std::string_view> text, Seeded& out) {
+    if (!text) {
+      out = {true, std::nullopt};
+    } else if (const auto seed = debug_number(key, text, std::numeric_limits<std::uint64_t>::max())) {
+      out = {true, *seed};
+    }
+  }
+
+  std::optional<std::uint64_t> debug_number(std::string_view key, std::optional<std::string_view> text, std::uint64_t high) {
+    const std::string accepted = "a number from 0 to " + std::to_string(high) + ", written in base 10";
+    if (!text) {
+      parsed_.warnings.push_back("weft: WEFT_DEBUG: key " + quote_for_message(key) + " ignored, it has no value; accepted: " +
+                                 std::string(key) + "=" + accepted);
+      return std::nullopt;
+    }
+    const auto value = parse_decimal(*text, 0, high);
+    if (!value) fail("WEFT_DEBUG: " + std::string(key), *text, accepted);
+    return value;
+  }
+
+  void fail(const std::string& name, std::string_view value, const std::string& accepted) {
+    if (parsed_.ok()) parsed_.error = "weft: " + name + "=" + quote_for_message(value) + " cannot be used; accepted: " + accepted;
+  }
+
+  const Lookup& lookup_;
+  Parsed parsed_;
+};
+
+// One line in one write(2), so that lines of several processes do not mix.
+void print_line(std::string line) noexcept {
+  line += '\n';
+  std::size_t done = 0;
+  while (done < line.size()) {
+    const ssize_t written = write(STDERR_FILENO, line.data() + done, line.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    done += static_cast<std::size_t>(written);
+  }
+}
+
+}  // namespace
+
+std::string quote_for_message(std::string_view value) {
+  std::string out = "\"";
+  std::size_t shown = 0;
+  std::string_view rest = value;
+  while (!rest.empty()) {
+    std::size_t length = printable_sequence(rest);
+    std::string piece(rest.substr(0, length));
+    std::size_t width = 1;
+    if (length == 0) {
+      piece = escape_byte(rest.front());
+      width = piece.size();
+      length = 1;
+    } else if (piece == "\"" || piece == "\\") {
+      piece.insert(0, 1, '\\');
+      width = 2;
+    }
+    if (shown + width > kShownCharacters) return out + "\"... (" + std::to_string(value.size()) + " bytes)";
+    out += piece;
+    shown += width;
+    rest.remove_prefix(length);
+  }
+  return out + "\"";
+}
+
+Parsed parse_environment(const Lookup& lookup) { return Parser(lookup).parse(); }
+
+Settings settings_from_environment_or_exit() {
+  Parsed parsed = parse_environment([](const char* name) -> const char* { return secure_getenv(name); });
+  for (std::string& warning : parsed.warnings) print_line(std::move(warning));
+  if (!parsed.ok()) {
+    print_line(std::move(parsed.error));
+    _exit(2);
+  }
+  return std::move(parsed.settings);
+}
+
+}  // namespace weft::runtime

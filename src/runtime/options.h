@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The WEFT_* environment.
+//   Job       turn variables into settings, or say in one line what is wrong and what would be right.
+//   Rule      a value that cannot be used stops the program at start (exit status 2): never silently ignored. The one
+//             exception is WEFT_DEBUG, where an unknown key or a missing value is a warning and the rest still counts.
+//   Numbers   plain base 10: no sign, no space, no 0x, no exponent, no overflow.
+namespace weft::runtime {
+
+enum class PolicyName { kClassic, kGlobal, kBatch };
+
+// A debugging aid that draws random numbers; without a seed the runtime takes one and prints it.
+struct Seeded {
+  bool on = false;
+  std::optional<std::uint64_t> seed;
+};
+
+struct DebugSettings {
+  Seeded randsched;                       // randomise scheduling decisions
+  Seeded starve;                          // stop Ms for a while at park and dispatch
+  std::optional<std::uint64_t> buggify;   // seed of the delays at named sites
+  std::optional<unsigned> spin_us;        // how long an idle M spins
+};
+
+// What the environment says; nullopt: the variable is not set.
+struct Settings {
+  std::optional<int> maxprocs;            // WEFT_MAXPROCS    1..1024
+  std::optional<PolicyName> policy;       // WEFT_POLICY      classic | global | batch
+  std::optional<std::size_t> stack_size;  // WEFT_STACK_SIZE  bytes, 16K..1G; not yet rounded to pages
+  std::optional<bool> preempt;            // WEFT_PREEMPT     on | off
+  std::optional<int> slice_ms;            // WEFT_SLICE       1..10000
+  std::optional<int> schedtrace_ms;       // WEFT_SCHEDTRACE  1..3600000
+  std::optional<std::string> trace_path;  // WEFT_TRACE
+  std::optional<int> max_threads;         // WEFT_MAX_THREADS 4..1000000
+  DebugSettings debug;                    // WEFT_DEBUG       key[=value],...
+};
+
+struct Parsed {
+  Settings settings;                  // meaningful when ok()
+  std::vector<std::string> warnings;  // each one line without its newline
+  std::string error;                  // the same; empty when all values can be used
+  bool ok() const noexcept { return error.empty(); }
+};
+
+// Returns the value of a variable, or null when it is not set.
+using Lookup = std::function<const char*(const char* name)>;
+
+// A pure function of `lookup`: prints nothing, ends nothing.
+Parsed parse_environment(const Lookup& lookup);
+
+// The process's environment; warnings and errors go to standard error, an error ends the process with status 2 at once
+// (no destructors: other threads may be running). A set-user-id program takes nothing from its environment.
+Settings settings_from_environment_or_exit();
+
+// The value as it may be shown in a message: quoted, at most 60 characters long, control characters, quotes and whatever
+// is not valid UTF-8 as escapes; a cut value is followed by its size.
+std::string quote_for_message(std::string_view value);
+
+}  // namespace weft::runtime
