@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# bench/micro/*.cc: Google Benchmark programs; bench/workloads/*.cc: programs with their own main.
+
+find_package(benchmark QUIET)
+file(GLOB micro_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/micro/*.cc")
+file(GLOB workload_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/workloads/*.cc")
+if(micro_sources AND NOT benchmark_FOUND)
+  message(FATAL_ERROR "bench/micro needs Google Benchmark: apt-get install libbenchmark-dev")
+endif()
+add_custom_target(bench)
+foreach(source IN LISTS micro_sources workload_sources)
+  cmake_path(GET source STEM stem)
+  cmake_path(GET source PARENT_PATH directory)
+  cmake_path(GET directory FILENAME kind)
+  add_executable(bench_${stem} "${source}")
+  target_include_directories(bench_${stem} PRIVATE "${PROJECT_SOURCE_DIR}/bench")
+  target_link_libraries(bench_${stem} PRIVATE weft weft_flags weft_warnings)
+  if(kind STREQUAL "micro")
+    target_link_libraries(bench_${stem} PRIVATE benchmark::benchmark_main)
+  endif()
+  add_dependencies(bench bench_${stem})
+endforeach()

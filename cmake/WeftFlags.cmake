@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+# Three sets of flags, each said once:
+#   WEFT_USER_OPTIONS  what code using weft is compiled with (exported: CMake, pkg-config and the weft command read it here)
+#   weft_flags         what weft's own sources and its unit tests are compiled with
+#   weft_warnings      the warnings that must stay silent everywhere in this tree
+#   weft_user_warnings those, and the ones a user's strict build adds to what it sees of weft: the public headers
+
+include(CheckCXXCompilerFlag)
+find_package(Threads REQUIRED)
+
+# Goroutine stacks end in a guard area: a frame larger than the guard could jump over it, so large frames must probe
+# their pages (-fstack-clash-protection). Frame pointers let dumps and profilers walk the stack of a parked goroutine.
+set(WEFT_USER_OPTIONS -fstack-clash-protection -fno-omit-frame-pointer)
+if(WEFT_ARCH STREQUAL "aarch64" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 18)
+  list(REMOVE_ITEM WEFT_USER_OPTIONS -fstack-clash-protection)  # accepted, but ignored with a warning
+endif()
+
+add_library(weft_warnings INTERFACE)
+target_compile_options(weft_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:
+  -Wall -Wextra -Wshadow -Wconversion -Wcast-qual -Wundef -Wformat=2 -Wimplicit-fallthrough -Wvla>)
+target_compile_options(weft_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:
+  -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi>)
+target_compile_options(weft_warnings INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wthread-safety>)
+if(WEFT_WERROR)
+  target_compile_options(weft_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
+endif()
+
+# Not for src/: the runtime is GNU C++ on purpose (statement expressions, computed addresses, inline assembly).
+add_library(weft_user_warnings INTERFACE)
+target_link_libraries(weft_user_warnings INTERFACE weft_warnings)
+target_compile_options(weft_user_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Wpedantic>)
+
+add_library(weft_flags INTERFACE)
+target_compile_features(weft_flags INTERFACE cxx_std_20)
+target_include_directories(weft_flags INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+target_link_libraries(weft_flags INTERFACE Threads::Threads)
+# initial-exec: the current goroutine is one %fs-relative load, never a call of __tls_get_addr.
+target_compile_options(weft_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:${WEFT_USER_OPTIONS};-ftls-model=initial-exec>)
+target_compile_definitions(weft_flags INTERFACE WEFT_DEBUG_CHECKS=$<BOOL:${WEFT_DEBUG_CHECKS}>)
+
+# Sanitizers change the ABI of what they watch: the library and everything linked to it get the same ones.
+set(WEFT_SANITIZE_OPTIONS "")
+if(WEFT_SANITIZE)
+  set(WEFT_SANITIZE_OPTIONS "-fsanitize=${WEFT_SANITIZE}")
+  if(WEFT_SANITIZE MATCHES "undefined")
+    list(APPEND WEFT_SANITIZE_OPTIONS -fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+# A compiler cache makes the several builds of the test command cheap to repeat.
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(WEFT_CCACHE ccache)
+  if(WEFT_CCACHE)
+    foreach(language C CXX ASM)
+      set(CMAKE_${language}_COMPILER_LAUNCHER "${WEFT_CCACHE}")
+    endforeach()
+  endif()
+endif()
+
+# Preset tidy: clang-tidy on the library's own sources while they are compiled.
+set(WEFT_TIDY_COMMAND "")
+if(WEFT_TIDY)
+  foreach(version RANGE 24 16 -1)
+    list(APPEND weft_tidy_names clang-tidy-${version})
+  endforeach()
+  find_program(WEFT_CLANG_TIDY NAMES ${weft_tidy_names} clang-tidy REQUIRED)
+  set(WEFT_TIDY_COMMAND "${WEFT_CLANG_TIDY};--quiet")
+endif()
