@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Every include points down.
+
+  base  <  arch, os  <  trace  <  sched  <  policy, service  <  api  <  runtime
+
+- A file of src/ includes its own layer and lower ones, by path from src/ ("os/clock.h"), never "../".
+- policy and service do not include each other; the services do not include one another either
+  (netpoll_epoll.cc and netpoll.h are one service: the names share a beginning).
+- arch and os are of one rank: arrows between them may go one way only.
+- Public headers (include/weft) include the standard library and <weft/...>, nothing of src/.
+- Below api, of the public headers only the plain-data ones (detail/, error.h, runtime.h, go.h) may be included.
+- tests/ and examples/ use public headers only ("support/..." within tests; models may include src/); tools/ see
+  public headers, trace/format.h and one another. A unit test (x_test.cc in src/) may include anything.
+"""
+import re
+import sys
+
+import tree as lint
+
+RANK = {"base": 0, "arch": 1, "os": 1, "trace": 2, "sched": 3, "policy": 4, "service": 4, "api": 5, "runtime": 6}
+PUBLIC_BELOW_API = ("weft/detail/", "weft/error.h", "weft/runtime.h", "weft/go.h")
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+SOURCES = (".h", ".cc", ".cpp", ".S", ".c")
+
+
+def includes(text):
+    for number, line in enumerate(text.splitlines(), 1):
+        match = INCLUDE.match(line)
+        if match:
+            yield number, match.group(1) == '"', match.group(2)
+
+
+def stem(path):
+    return re.sub(r"(_test)?\.\w+$", "", path.rsplit("/", 1)[-1])
+
+
+def same_service(one, other):
+    return one == other or one.startswith(other + "_") or other.startswith(one + "_")
+
+
+def check_src_file(tree, path, sideways):
+    layer = path.split("/")[1] if path.count("/") >= 2 else None
+    if layer not in RANK:
+        return [(path, 0, f"src/{layer or ''} is not a layer ({', '.join(RANK)})")]
+    problems = []
+    for number, quoted, target in includes(tree.text(path)):
+        if not quoted:
+            if target.startswith("weft/"):
+                if not tree.exists("include/" + target):
+                    problems.append((path, number, f"<{target}> is not in include/"))
+                elif RANK[layer] < RANK["api"] and not target.startswith(PUBLIC_BELOW_API) \
+                        and not path.endswith("_test.cc"):
+                    problems.append((path, number, f"{layer} is below api and may not include <{target}>"))
+            continue
+        if target.startswith(("../", "./")) or "/../" in target:
+            problems.append((path, number, f'"{target}": write the path from src/, as "os/clock.h"'))
+            continue
+        if target.startswith("weft/"):
+            problems.append((path, number, f"public headers are written <{target}>"))
+            continue
+        if path.endswith("_test.cc") and target.startswith("support/") and tree.exists("tests/" + target):
+            continue
+        other = target.split("/")[0]
+        if "/" not in target or other not in RANK or not tree.exists("src/" + target):
+            problems.append((path, number, f'"{target}" is not a file of a layer in src/'))
+            continue
+        if path.endswith("_test.cc") or other == layer and layer != "service":
+            continue
+        if layer == "service" and other == "service":
+            if not same_service(stem(path), stem(target)):
+                problems.append((path, number, f"service {stem(path)} may not include its peer {target}"))
+        elif RANK[other] > RANK[layer]:
+            problems.append((path, number, f"{layer} (L{RANK[layer]}) may not include {target} (L{RANK[other]})"))
+        elif RANK[other] == RANK[layer]:
+            if RANK[layer] == 4:
+                problems.append((path, number, f"{layer} may not include its peer {target}"))
+            else:
+                sideways.setdefault((layer, other), (path, number))
+    return problems
+
+
+def check_public_header(tree, path):
+    problems = []
+    for number, quoted, target in includes(tree.text(path)):
+        if quoted:
+            problems.append((path, number, f'public headers include <weft/...> and the standard library, not "{target}"'))
+        elif target.startswith("weft/") and not tree.exists("include/" + target):
+            problems.append((path, number, f"<{target}> is not in include/"))
+    return problems
+
+
+def check_user(tree, path):
+    """tests/, examples/ and tools/: what each kind of program may see of src/."""
+    problems = []
+    kind = path.split("/")[0]
+    for number, quoted, target in includes(tree.text(path)):
+        if not quoted:
+            continue
+        beside = path.rsplit("/", 1)[0] + "/" + target
+        if kind == "tests":
+            allowed = tree.exists("tests/" + target) or tree.exists(beside) or path.startswith("tests/model/")
+        elif kind == "tools":
+            allowed = target == "trace/format.h" or tree.exists("tools/" + target) or tree.exists(beside)
+        else:
+            allowed = tree.exists(beside)
+        if not allowed or target.startswith("../") or "/../" in target:
+            problems.append((path, number, f'{kind}/ may not include "{target}"'))
+    return problems
+
+
+def check(tree):
+    problems, sideways = [], {}
+    for path in tree.paths("src", suffixes=SOURCES):
+        problems += check_src_file(tree, path, sideways)
+    for path in tree.paths("include", suffixes=SOURCES):
+        problems += check_public_header(tree, path)
+    for path in tree.paths("tests", "examples", "tools", suffixes=SOURCES):
+        problems += check_user(tree, path)
+    for (layer, other), (path, number) in sorted(sideways.items()):
+        if (other, layer) in sideways and layer < other:
+            back = sideways[(other, layer)]
+            problems.append((path, number, f"{layer} and {other} include each other (the other way: {back[0]}:{back[1]})"))
+    return problems
+
+
+def self_test():
+    def tree(**changes):
+        files = {"src/base/bits.h": "", "src/os/clock.h": '#include "base/bits.h"\n', "src/arch/context.h": "",
+                 "src/trace/format.h": "", "src/sched/park.h": '#include "os/clock.h"\n', "src/policy/batch.h": "",
+                 "src/service/netpoll.h": '#include "sched/park.h"\n',
+                 "src/service/netpoll_epoll.cc": '#include "service/netpoll.h"\n', "src/service/timer_heap.h": "",
+                 "include/weft/go.h": "#include <vector>\n#include <weft/detail/x.h>\n", "include/weft/detail/x.h": "",
+                 "include/weft/chan.h": "", "tests/stress/a_test.cc": '#include <weft/go.h>\n#include "support/x.h"\n',
+                 "tests/support/x.h": "", "tools/weft/main.cc": '#include "trace/format.h"\n'}
+        files.update({path: text for path, text in changes.items()})
+        return lint.Tree(files=files)
+
+    def one(path, include, *fragments):
+        lint.expect(check(tree(**{path: f"#include {include}\n"})), *fragments)
+
+    lint.expect(check(tree()))
+    one("src/os/x.cc", '"sched/park.h"', "os (L1) may not include sched/park.h (L3)")
+    one("src/base/x.cc", '"os/clock.h"', "base (L0) may not include")
+    one("src/policy/x.cc", '"service/netpoll.h"', "may not include its peer")
+    one("src/service/timer_heap.cc", '"service/netpoll.h"', "may not include its peer")
+    one("src/service/netpoll_fake.cc", '"service/netpoll.h"')
+    one("src/sched/x.cc", '"../os/clock.h"', "write the path from src/")
+    one("src/sched/x.cc", '"sched/missing.h"', "is not a file of a layer")
+    one("src/sched/x.cc", "<weft/chan.h>", "is below api")
+    one("src/sched/x.cc", '"weft/go.h"', "are written <weft/go.h>")
+    one("src/sched/x_test.cc", '"policy/batch.h"')
+    one("src/extra/x.cc", "<vector>", "is not a layer")
+    one("include/weft/x.h", '"os/clock.h"', "public headers include")
+    one("include/weft/x.h", "<weft/none.h>", "is not in include/")
+    one("tests/stress/x_test.cc", '"os/clock.h"', "tests/ may not include")
+    one("tests/model/x_test.cc", '"os/clock.h"')
+    one("tools/weft/x.cc", '"os/clock.h"', "tools/ may not include")
+    one("examples/x.cpp", '"os/clock.h"', "examples/ may not include")
+    lint.expect(check(tree(**{"src/os/a.cc": '#include "arch/context.h"\n'})))
+    lint.expect(check(tree(**{"src/os/a.cc": '#include "arch/context.h"\n', "src/arch/b.cc": '#include "os/clock.h"\n'})),
+                "arch and os include each other")
+
+
+if __name__ == "__main__":
+    sys.exit(lint.main("check_layers", check, self_test,
+                       lambda tree: f"{len(tree.paths('src', 'include', suffixes=SOURCES))} files"))
