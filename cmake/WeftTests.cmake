@@ -8,6 +8,7 @@
 #   tests/programs/x.cc        program.x          a whole program; its `// check:` lines say how it must end
 #   examples/x.cpp             example.x          built always; run when it has `// check:` lines or x.expected beside it
 #   tests/model/x_test.cc      model.x            relacy, compiled with WEFT_MODEL=1 (preset model)
+#   tools/lint/check_x.py      lint.x             static checks of the tree
 #   tests/model/x.pml          spin.x.RUN         SPIN; one entry for each ` * run: NAME pass|fail FLAGS` line in it
 #
 # Each entry carries its kind as a ctest label. A comment line near the top of the file may add to it:
@@ -155,6 +156,21 @@ if(WEFT_BUILD_TESTS)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/programs/*.cc")
   foreach(source IN LISTS sources)
     weft_program("${source}" program)
+  endforeach()
+endif()
+
+# The lints, so that a plain `ctest` in a build directory finds what they find (the weft command runs them first, by itself).
+if(WEFT_BUILD_TESTS AND PROJECT_IS_TOP_LEVEL)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/lint/check_*.py")
+  list(FILTER sources EXCLUDE REGEX "check_format")
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM stem)
+    string(REPLACE "check_" "lint." name "${stem}")
+    if(stem STREQUAL "check_requirements" AND NOT EXISTS "${PROJECT_SOURCE_DIR}/docs/requirements.md")
+      continue()
+    endif()
+    add_test(NAME ${name} COMMAND Python3::Interpreter "${source}" --root "${PROJECT_SOURCE_DIR}")
+    weft_finish_test(${name} "" lint 120)
   endforeach()
 endif()
 

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs a whole program and judges it by the `// check:` lines of its source, or by NAME.expected beside it.
+
+  // check: run [NAME=VALUE ...] [ARGUMENT ...]   starts one run; what follows is about it. Without any: one plain run
+  // check: exit 0 | 2 | SIGABRT | SIGSEGV,SIGABRT   how it must end (default 0); a list means any of them
+  // check: stdout REGEX          must be found in the standard output (Python regex, multi-line: ^ and $ match at lines)
+  // check: stderr REGEX          likewise for the standard error
+  // check: not-stdout REGEX      must not be found
+  // check: not-stderr REGEX
+  // check: first-stderr REGEX    must match the whole first line of the standard error
+  // check: within SECONDS        must end by then (default 20; scaled in slow builds)
+  // check: not-in asan tsan aarch64   is skipped in these builds
+
+NAME.expected, if there, is the exact standard output. Exit status 0: all runs as said; 1: not; 77: skipped; 2: bad use.
+"""
+import argparse
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+
+class Run:
+    def __init__(self, env=None, args=None):
+        self.env = env or {}
+        self.args = args or []
+        self.exits = ["0"]
+        self.texts = []  # (stream, wanted, regex)
+        self.within = 20.0
+
+    def title(self):
+        words = [f"{name}={value}" for name, value in self.env.items()] + self.args
+        return " ".join(words) or "plain run"
+
+
+class BadCheck(Exception):
+    pass
+
+
+def parse(source_text):
+    """Returns (runs, builds to skip). Checks before the first `run` line belong to every run."""
+    common, runs, skip = Run(), [], []
+    target = common
+    for number, line in enumerate(source_text.splitlines(), 1):
+        match = re.match(r"//\s*check:\s*(\S+)\s*(.*?)\s*$", line)
+        if not match:
+            continue
+        verb, rest = match.groups()
+        if verb == "run":
+            env, args = {}, []
+            for word in shlex.split(rest):
+                name, equals, value = word.partition("=")
+                if equals and not args and re.fullmatch(r"[A-Z_][A-Z0-9_]*", name):
+                    env[name] = value
+                else:
+                    args.append(word)
+            target = Run(env, args)
+            target.exits, target.texts, target.within = list(common.exits), list(common.texts), common.within
+            runs.append(target)
+        elif verb == "exit":
+            target.exits = [word.strip() for word in rest.split(",")]
+            for word in target.exits:
+                if not re.fullmatch(r"\d+|SIG[A-Z0-9]+", word) or (word.startswith("SIG") and not hasattr(signal, word)):
+                    raise BadCheck(f"line {number}: `{word}` is neither a status nor a signal")
+        elif verb in ("stdout", "stderr", "not-stdout", "not-stderr", "first-stderr"):
+            try:
+                target.texts.append((verb, re.compile(rest, re.MULTILINE)))
+            except re.error as error:
+                raise BadCheck(f"line {number}: {error} in `{rest}`") from error
+            if not rest:
+                raise BadCheck(f"line {number}: `{verb}` without a pattern")
+        elif verb == "within":
+            target.within = float(rest)
+        elif verb == "not-in":
+            skip += rest.split()
+        else:
+            raise BadCheck(f"line {number}: unknown check `{verb}`")
+    return runs or [common], skip
+
+
+def ending(status):
+    if status >= 0:
+        return str(status)
+    return signal.Signals(-status).name
+
+
+def complaints(run, status, stdout, stderr):
+    """What the run did other than its checks say."""
+    found = []
+    if ending(status) not in run.exits:
+        found.append(f"ended with {ending(status)}, not {' or '.join(run.exits)}")
+    for verb, pattern in run.texts:
+        if verb == "first-stderr":
+            first = stderr.split("\n", 1)[0]
+            if not pattern.fullmatch(first):
+                found.append(f"first line of stderr is `{first}`, not `{pattern.pattern}`")
+            continue
+        text = stdout if verb.endswith("stdout") else stderr
+        if verb.startswith("not-"):
+            if pattern.search(text):
+                found.append(f"{verb[4:]} has `{pattern.pattern}`")
+        elif not pattern.search(text):
+            found.append(f"{verb} lacks `{pattern.pattern}`")
+    return found
+
+
+def execute(command, run, scale):
+    environment = dict(os.environ)
+    environment.update(run.env)
+    start = time.monotonic()
+    # Its own group, so that a program that hangs is ended with its children.
+    process = subprocess.Popen(command + run.args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=environment, start_new_session=True)
+    try:
+        stdout, stderr = process.communicate(timeout=run.within * scale)
+        late = None
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGQUIT)  # a weft program answers with a dump of its goroutines
+        try:
+            stdout, stderr = process.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            stdout, stderr = process.communicate()
+        late = f"did not end within {run.within * scale:g} s"
+    text = [stream.decode("utf-8", "replace") for stream in (stdout, stderr)]
+    return process.returncode, text[0], text[1], late, time.monotonic() - start
+
+
+def self_test():
+    runs, skip = parse('// check: exit 2\n// check: run A=1 x\n// check: stderr ^fatal: .*$\n'
+                       '// check: run y\n// check: exit SIGABRT,SIGSEGV\n// check: not-in tsan\n')
+    assert [run.title() for run in runs] == ["A=1 x", "y"] and skip == ["tsan"]
+    assert runs[0].exits == ["2"] and runs[1].exits == ["SIGABRT", "SIGSEGV"]
+    assert not complaints(runs[0], 2, "", "a\nfatal: b\n")
+    assert complaints(runs[0], 0, "", "a\nfatal: b\n") and complaints(runs[0], 2, "", "nothing\n")
+    assert not complaints(runs[1], -6, "", "") and complaints(runs[1], -9, "", "")
+    for bad in ("// check: exti 2", "// check: exit SIGNONE", "// check: stdout ["):
+        try:
+            parse(bad)
+        except BadCheck:
+            continue
+        raise AssertionError(bad)
+    sleeper = Run()
+    sleeper.within = 0.2
+    assert execute([sys.executable, "-c", "import time; time.sleep(30)"], sleeper, 1)[3]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source")
+    parser.add_argument("--build", default="none")
+    parser.add_argument("--arch", default="x86_64")
+    parser.add_argument("--timeout-scale", type=float, default=1)
+    parser.add_argument("--self-test", action="store_true")
+    parser.add_argument("command", nargs="*")
+    options = parser.parse_args()
+    if options.self_test:
+        self_test()
+        return 0
+    if not options.source or not options.command:
+        parser.error("--source and a program are needed")
+
+    with open(options.source, encoding="utf-8") as source:
+        try:
+            runs, skip = parse(source.read())
+        except BadCheck as error:
+            print(f"{options.source}: {error}", file=sys.stderr)
+            return 2
+    if options.build in skip or options.arch in skip:
+        print(f"skipped: not for {options.build} on {options.arch}")
+        return 77
+    expected = None
+    expected_path = os.path.splitext(options.source)[0] + ".expected"
+    if os.path.exists(expected_path):
+        with open(expected_path, encoding="utf-8") as file:
+            expected = file.read()
+
+    failed = 0
+    for run in runs:
+        status, stdout, stderr, late, seconds = execute(options.command, run, options.timeout_scale)
+        found = [late] if late else complaints(run, status, stdout, stderr)
+        if expected is not None and stdout != expected:
+            found.append(f"standard output differs from {os.path.basename(expected_path)}")
+        if found:
+            failed += 1
+            print(f"[FAILED] {run.title()} ({seconds:.1f} s)")
+            for what in found:
+                print(f"    {what}")
+            print(f"--- stdout\n{stdout}\n--- stderr\n{stderr}\n---")
+        else:
+            print(f"[  ok  ] {run.title()} ({seconds:.1f} s)")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# `weft test`: sourced by the weft command, whose functions (say, want, configure, ninja_build ...) it uses.
+#
+# A stage is a function stage_NAME. It calls `count PASSED FAILED [SKIPPED]` and `failed NAME` for what it did, or
+# `skip REASON` when what it would check is not there. Order: cheap and telling first.
+
+all_stages=(lint dev release clang model asan tsan aarch64 consumers command)
+quick_stages=(lint dev)
+
+total_passed=0 total_failed=0 total_skipped=0
+stage_passed=0 stage_failed=0 stage_skipped=0
+failures=()
+filter='' long=no stage=''
+
+count() {
+  stage_passed=$((stage_passed + $1))
+  stage_failed=$((stage_failed + $2))
+  stage_skipped=$((stage_skipped + ${3:-0}))
+}
+failed() { failures+=("$stage: $1"); }
+skip() {
+  say "$stage: skipped, $1"
+  count 0 0 1
+}
+# broken WHAT: the stage could not even be built; counts as one failure.
+broken() {
+  failed "$1"
+  count 0 1
+}
+
+# --- what the stages need --------------------------------------------------------------------------------------------
+
+# Packages are wanted only for the stages that run, and the optional ones only where the system has them.
+want_if_known() {
+  if ! have apt-cache || apt_has "$1"; then want "$1" "$2"; fi
+}
+
+need_test_tools() {
+  local name
+  # A fresh machine knows no packages until its lists are fetched.
+  if have apt-get && ! ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1 && [[ ${WEFT_NO_INSTALL:-} != 1 ]]; then
+    if ((EUID == 0)); then apt-get -qq update >&2 || true; elif have sudo; then sudo -n apt-get -qq update >&2 || true; fi
+  fi
+  have python3 || want python3 "lints and program tests"
+  for name; do
+    case $name in
+      dev | release | asan) [[ -f /usr/include/gtest/gtest.h ]] || want libgtest-dev "unit tests" ;;
+      clang | tsan) newest_clang >/dev/null || need_clang test ;;
+      model)
+        [[ -f /usr/include/relacy/relacy.hpp ]] || want_if_known relacy-dev "model tests of the lock-free parts"
+        have spin || want_if_known spin "model checks of the protocols"
+        ;;
+      aarch64)
+        have aarch64-linux-gnu-g++ || want_if_known g++-aarch64-linux-gnu "the aarch64 build"
+        have qemu-aarch64 || want_if_known qemu-user "runs the aarch64 tests"
+        ;;
+      consumers) have pkg-config || want pkg-config "the test of weft.pc" ;;
+    esac
+  done
+  if [[ " $* " == *' tsan '* ]] && name=$(newest_clang) &&
+    [[ ! -f $("$name" -print-file-name="libclang_rt.tsan-$(uname -m).a") && ! -f $("$name" -print-file-name=libclang_rt.tsan.a) ]]; then
+    want_if_known "libclang-rt-${name#clang++-}-dev" "clang's sanitizer libraries"
+  fi
+  if [[ " $* " == *' release '* ]]; then
+    have valgrind || want_if_known valgrind "memory checks of whole programs"
+    have strace || want_if_known strace "system call counts"
+  fi
+  # Two stages may want the same.
+  local i unique=() unique_reasons=()
+  for i in "${!wanted[@]}"; do
+    [[ " ${unique[*]} " == *" ${wanted[$i]} "* ]] && continue
+    unique+=("${wanted[$i]}") unique_reasons+=("${reasons[$i]}")
+  done
+  wanted=("${unique[@]}") reasons=("${unique_reasons[@]}")
+  install_wanted test
+}
+
+# --- building and running --------------------------------------------------------------------------------------------
+
+# tests_of DIR LABELS: names of the ctest entries with one of the labels (a regular expression) that the filter keeps.
+tests_of() {
+  ctest --test-dir "$1" -N -L "$2" -LE "$3" ${filter:+-R "$filter"} 2>/dev/null |
+    sed -n 's/^ *Test *#[0-9]*: //p' | sed 's/ (Disabled)$//'
+}
+
+# The build target behind a ctest entry (cmake/WeftTests.cmake names them).
+target_of() {
+  case $1 in
+    unit.* | conformance.* | stress.* | long.*) echo "test_${1//./_}" ;;
+    program.* | example.* | model.*) echo "${1//./_}" ;;
+  esac
+}
+
+# run_tests PRESET LABELS [--build-all] [-D...]: configures, builds and runs the entries of a preset with these labels.
+run_tests() {
+  local preset=$1 labels=$2 dir=$build_root/$1 names targets=() name everything=no skipped_labels=lint
+  shift 2
+  if [[ ${1:-} == --build-all ]]; then
+    everything=yes
+    shift
+  fi
+  [[ $long == yes ]] || skipped_labels+='|long'
+  say "$stage: configuring"
+  if ! configure "$dir" "$preset" -DWEFT_BUILD_TESTS=ON -DWEFT_BUILD_EXAMPLES=ON "$@"; then
+    broken "configuration"
+    return
+  fi
+  names=$(tests_of "$dir" "$labels" "^($skipped_labels)\$")
+  if [[ $everything == yes && -z $filter ]]; then
+    targets=(all)
+  else
+    for name in $names; do targets+=("$(target_of "$name")"); done
+    mapfile -t targets < <(printf '%s\n' "${targets[@]}" | sed '/^$/d' | sort -u)
+  fi
+  if [[ -z $names && $everything == no ]]; then
+    [[ -n $filter ]] || skip "there are no such tests yet"
+    return
+  fi
+  say "$stage: building"
+  if ((${#targets[@]})) && ! WEFT_LOG_BUILDS=1 ninja_build "$dir" -k 0 "${targets[@]}"; then
+    broken "build (see ${dir/#$PWD\//}/build.log)"
+    # What was built is still worth running: more is learnt from one call.
+  fi
+  if [[ -f $dir/build.log ]] && grep -q 'warning:' "$dir/build.log"; then
+    grep 'warning:' "$dir/build.log" | sort -u | head -n 20 >&2
+    broken "compiler warnings"
+  fi
+  [[ -n $names ]] || return 0
+  say "$stage: running $(wc -l <<<"$names") tests"
+  rm -rf -- "$dir/results"
+  ctest --test-dir "$dir" -j "$jobs" --output-on-failure -L "$labels" -LE "^($skipped_labels)\$" \
+    ${filter:+-R "$filter"} --output-junit "$dir/junit.xml" 2>&1 | sed -n \
+    -e '/^Could not find executable/,/^Unable to find executable/d' -e '/^Internal ctest changing/d' -e '/^Test project/d' -e '/^ *Start /d' -e '/tests passed/,$d' -e '/^$/d' -e p >&2 || true
+  local passed failed_count skipped
+  read -r passed failed_count skipped < <(python3 "$source_tree/tools/test/count.py" "$dir/junit.xml" "$dir/results" "$dir/failed")
+  count "$passed" "$failed_count" "$skipped"
+  while read -r name; do failed "$name"; done <"$dir/failed"
+}
+
+# --- stages ----------------------------------------------------------------------------------------------------------
+
+stage_lint() {
+  local passed=0 failed_count=0 skipped=0 name script
+  for script in "$source_tree"/tools/lint/check_*.py; do
+    name=$(basename -- "$script" .py)
+    [[ $name != check_format ]] || continue
+    [[ -z $filter || "lint.${name#check_}" =~ $filter ]] || continue
+    if ! python3 "$script" --self-test >&2; then
+      failed "$name --self-test"
+      failed_count=$((failed_count + 1))
+    else
+      passed=$((passed + 1))
+    fi
+    if [[ $name == check_requirements && ! -f $source_tree/docs/requirements.md ]]; then
+      say "lint: check_requirements skipped, there is no docs/requirements.md yet"
+      skipped=$((skipped + 1))
+    elif CXX=$cxx python3 "$script" >&2; then
+      passed=$((passed + 1))
+    else
+      failed "$name"
+      failed_count=$((failed_count + 1))
+    fi
+  done
+  if [[ -z $filter || lint.run_program =~ $filter ]]; then
+    if python3 "$source_tree/tests/support/run_program.py" --self-test; then
+      passed=$((passed + 1))
+    else
+      failed "run_program.py --self-test"
+      failed_count=$((failed_count + 1))
+    fi
+  fi
+  count "$passed" "$failed_count" "$skipped"
+}
+
+stage_dev() { run_tests dev '^(unit|conformance|stress|program|example|long)$' --build-all; }
+stage_release() { run_tests release '^(conformance|stress|program|example|long)$'; }
+# The library, examples and conformance tests without a single warning; the rest of the tests sees clang in stage tsan.
+stage_clang() { run_tests clang '^(conformance|example)$'; }
+stage_asan() { run_tests asan '^(unit|conformance|stress|program)$'; }
+stage_tsan() { run_tests tsan '^(unit|conformance|stress)$'; }
+
+stage_model() {
+  local found=("$source_tree"/tests/model/*_test.cc "$source_tree"/tests/model/*.pml)
+  if [[ ! -e ${found[0]} && ! -e ${found[1]:-} && ! -e ${found[-1]} ]]; then
+    skip "there is nothing in tests/model yet"
+  elif [[ ! -f /usr/include/relacy/relacy.hpp ]] || ! have spin; then
+    skip "this system has no relacy-dev or no spin package"
+  else
+    run_tests model '^(model|spin)$' -DWEFT_BUILD_MODEL=ON -DWEFT_BUILD_TESTS=OFF -DWEFT_BUILD_EXAMPLES=OFF
+  fi
+}
+
+stage_aarch64() {
+  if ! have aarch64-linux-gnu-g++ || ! have qemu-aarch64; then
+    skip "this system has no g++-aarch64-linux-gnu or no qemu-user package"
+  else
+    run_tests aarch64 '^qemu$'
+  fi
+}
+
+# script_stage SCRIPT: a script that prints `ok NAME` and `not ok NAME` lines.
+script_stage() {
+  local log=$build_root/$stage.log line
+  WEFT_BUILD_DIR=$build_root "$1" ${filter:+"$filter"} 2>&1 | tee "$log" >&2 || true
+  while read -r line; do
+    case $line in
+      'ok '*) count 1 0 ;;
+      'skip '*) count 0 0 1 ;;
+      'not ok '*)
+        count 0 1
+        failed "${line#not ok }"
+        ;;
+    esac
+  done < <(grep -E '^(not ok|ok|skip) ' "$log")
+  if ((stage_passed + stage_failed + stage_skipped == 0)) && [[ -z $filter ]]; then broken "nothing was run"; fi
+}
+
+stage_consumers() { script_stage "$source_tree/tests/consumers/run"; }
+stage_command() { script_stage "$source_tree/tests/command/run"; }
+
+# --- the run ---------------------------------------------------------------------------------------------------------
+
+duration() {
+  if (($1 >= 60)); then printf '%dm%02ds' $(($1 / 60)) $(($1 % 60)); else printf '%ds' "$1"; fi
+}
+
+test_main() {
+  local stages=("${all_stages[@]}") only='' start stage_start name
+  while (($#)); do
+    case $1 in
+      -h | --help) help_for test && exit 0 ;;
+      --quick) stages=("${quick_stages[@]}") ;;
+      --long) long=yes ;;
+      --only)
+        [[ -n ${2:-} ]] || bad_use test "--only needs the names of stages"
+        only=$2
+        shift
+        ;;
+      --only=*) only=${1#--only=} ;;
+      --list)
+        printf '%s\n' "${all_stages[@]}"
+        exit 0
+        ;;
+      -*) bad_use test "unknown flag: $1" ;;
+      *)
+        [[ -z $filter ]] || bad_use test "one filter only: $filter or $1?"
+        filter=$1
+        ;;
+    esac
+    shift
+  done
+  if [[ -n $only ]]; then
+    IFS=, read -ra stages <<<"$only"
+    for name in "${stages[@]}"; do
+      [[ " ${all_stages[*]} " == *" $name "* ]] || bad_use test "no stage '$name' (there are: ${all_stages[*]})"
+    done
+  fi
+
+  need_build_tools test
+  need_test_tools "${stages[@]}"
+  find_build_root
+  exec 2>&1 # here the report is the output: one stream, in order
+  start=$SECONDS
+  for stage in "${stages[@]}"; do
+    stage_start=$SECONDS
+    stage_passed=0 stage_failed=0 stage_skipped=0
+    printf '== %s\n' "$stage"
+    "stage_$stage"
+    printf '== %s: %d passed, %d failed%s (%s)\n' "$stage" "$stage_passed" "$stage_failed" \
+      "$( ((stage_skipped)) && printf ', %d skipped' "$stage_skipped")" "$(duration $((SECONDS - stage_start)))"
+    total_passed=$((total_passed + stage_passed))
+    total_failed=$((total_failed + stage_failed))
+    total_skipped=$((total_skipped + stage_skipped))
+  done
+
+  if ((total_passed + total_failed == 0)); then
+    [[ -z $filter ]] || bad_use test "no test matches '$filter'"
+  fi
+  if ((${#failures[@]})); then
+    printf '\nfailed:\n'
+    printf '  %s\n' "${failures[@]}"
+  fi
+  printf '\nin %s\n' "$(duration $((SECONDS - start)))"
+  printf '%d passed, %d failed%s\n' "$total_passed" "$total_failed" \
+    "$( ((total_skipped)) && printf ', %d skipped' "$total_skipped")"
+  ((total_failed == 0 && total_passed > 0))
+}
