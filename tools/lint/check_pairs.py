@@ -3,7 +3,7 @@
 """Every ordering atomic access says what it pairs with.
 
 - Atomics in src/ are base/atomic.h's Atom, whose operations carry their order in the name: load_acquire(),
-  store_release(), fetch_add_acq_rel(), compare_exchange_seq_cst() ... A bare std::atomic, std::memory_order, fence or
+  store_release(), fetch_add_acq_rel(), cas_seq_cst(), full_fence() ... A bare std::atomic, std::memory_order, fence or
   __atomic builtin is refused, except where `// raw atomic: REASON` stands on the line or the one above.
 - Each access that is not relaxed carries `// pairs: LABEL` on its line, on another line of the same statement, or in
   the comment right above. Several labels are separated by commas.
@@ -21,7 +21,7 @@ import tree as lint
 
 ORDERED_CALL = re.compile(
     r"\b(?:load|store|exchange|swap|fetch_(?:add|sub|and|or|xor)|add|sub|test_and_set|clear|cas|fence|"
-    r"(?:try_)?compare_exchange(?:_weak|_strong)?)_(?:acquire|release|acq_rel|seq_cst)\s*\(")
+    r"(?:try_)?compare_exchange(?:_weak|_strong)?)_(?:acquire|release|acq_rel|seq_cst)\s*\(|\bfull_fence\s*\(")
 STD_ORDER = re.compile(r"\bmemory_order(?:_|::)(?:acquire|release|acq_rel|seq_cst|consume)\b")
 RAW = re.compile(r"\bstd::atomic\b|\bstd::atomic_\w+|\bstd::memory_order|\bmemory_order_\w+|\b__atomic_\w+|\b__sync_\w+"
                  r"|\batomic_thread_fence\b")
@@ -113,6 +113,7 @@ def self_test():
     one("// pairs: x.ready\na.store_release(1);\n\n// why\n// pairs: x.ready\nb = a.load_acquire();\n")
     one("// pairs: x.ready\n\na.store_release(1);\n", "lacks", "stands at no access")
     one("while (first(\n    a.load_acquire()))  // pairs: x.r (self)\n  f();\n")
+    one("base::full_fence();\n", "lacks")
     one("refs.fetch_sub_acq_rel(1);  // pairs: x.refs (self)\n")
     one("call(a.exchange_acq_rel(1),  // pairs: x.a, x.b\n  2);\nx.load_acquire();  // pairs: x.a\n"
         "x.store_release(0);  // pairs: x.b\n")

@@ -39,8 +39,8 @@ want_if_known() {
 need_test_tools() {
   local name
   # A fresh machine knows no packages until its lists are fetched.
-  if have apt-get && ! ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1 && [[ ${WEFT_NO_INSTALL:-} != 1 ]]; then
-    if ((EUID == 0)); then apt-get -qq update >&2 || true; elif have sudo; then sudo -n apt-get -qq update >&2 || true; fi
+  if have apt-get && ! have_package_lists && [[ ${WEFT_NO_INSTALL:-} != 1 ]] && { ((EUID == 0)) || sudo -n true 2>/dev/null; }; then
+    apt_get update || true
   fi
   have python3 || want python3 "lints and program tests"
   for name; do
@@ -257,8 +257,11 @@ test_main() {
     done
   fi
 
-  need_build_tools test
+  # Everything that is missing is asked for at once.
+  find_compiler || want g++ "the C++ compiler"
+  want_build_tools
   need_test_tools "${stages[@]}"
+  need_build_tools test
   find_build_root
   exec 2>&1 # here the report is the output: one stream, in order
   start=$SECONDS
