@@ -1,22 +1,19 @@
 # SPDX-License-Identifier: MIT
-# bench/micro/*.cc: Google Benchmark programs; bench/workloads/*.cc: programs with their own main.
+# bench/micro/*.cc: Google Benchmark programs on public and private headers. The workloads (the same program in weft, Go,
+# plain threads and others) are built by bench/run, the weft ones with `weft build`, as users' programs are.
 
-find_package(benchmark QUIET)
-file(GLOB micro_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/micro/*.cc")
-file(GLOB workload_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/workloads/*.cc")
-if(micro_sources AND NOT benchmark_FOUND)
-  message(FATAL_ERROR "bench/micro needs Google Benchmark: apt-get install libbenchmark-dev")
-endif()
+file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/micro/*.cc")
 add_custom_target(bench)
-foreach(source IN LISTS micro_sources workload_sources)
+if(sources)
+  find_package(benchmark QUIET)
+  if(NOT benchmark_FOUND)
+    message(FATAL_ERROR "bench/micro needs Google Benchmark: apt-get install libbenchmark-dev")
+  endif()
+endif()
+foreach(source IN LISTS sources)
   cmake_path(GET source STEM stem)
-  cmake_path(GET source PARENT_PATH directory)
-  cmake_path(GET directory FILENAME kind)
   add_executable(bench_${stem} "${source}")
   target_include_directories(bench_${stem} PRIVATE "${PROJECT_SOURCE_DIR}/bench")
-  target_link_libraries(bench_${stem} PRIVATE weft weft_flags weft_warnings)
-  if(kind STREQUAL "micro")
-    target_link_libraries(bench_${stem} PRIVATE benchmark::benchmark_main)
-  endif()
+  target_link_libraries(bench_${stem} PRIVATE weft weft_flags weft_warnings benchmark::benchmark_main)
   add_dependencies(bench bench_${stem})
 endforeach()

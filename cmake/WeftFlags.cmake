@@ -17,7 +17,7 @@ endif()
 
 add_library(weft_warnings INTERFACE)
 target_compile_options(weft_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:
-  -Wall -Wextra -Wshadow -Wconversion -Wcast-qual -Wundef -Wformat=2 -Wimplicit-fallthrough -Wvla>)
+  -Wall -Wextra -Wshadow -Wconversion -Wcast-qual -Wundef -Wformat-security -Wimplicit-fallthrough -Wvla>)
 target_compile_options(weft_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:
   -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi>)
 target_compile_options(weft_warnings INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wthread-safety>)
