@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <cxxabi.h>
+#include <functional>
+#include <iosfwd>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "weft/detail/clock.h"
+#include "weft/detail/launch.h"
+#include "weft/detail/task_core.h"
+#include "weft/error.h"
+#include "weft/runtime.h"
+
+// Goroutines: start them, join them, and what one can ask about itself.
+namespace weft {
+
+// Unique for the process's life; 0 is a plain thread.
+class goroutine_id {
+ public:
+  constexpr goroutine_id() noexcept = default;
+  constexpr explicit goroutine_id(std::uint64_t value) noexcept : value_(value) {}
+  constexpr std::uint64_t value() const noexcept { return value_; }
+  friend constexpr auto operator<=>(goroutine_id, goroutine_id) noexcept = default;
+  template <class Char, class Traits>
+  friend std::basic_ostream<Char, Traits>& operator<<(std::basic_ostream<Char, Traits>& out, goroutine_id id) {
+    return out << id.value_;
+  }
+
+ private:
+  std::uint64_t value_ = 0;
+};
+
+namespace detail {
+
+template <class State, class F>
+void run_for_task(State* state, F& f) {
+  struct guard {
+    State* state;
+    ~guard() {
+      state->finish();
+      if (state->drop()) delete state;
+    }
+  } end{state};
+  state->begin();
+  try {
+    state->produce(f);
+  } catch (abi::__forced_unwind&) {  // this_goroutine::exit()
+    state->exited = true;
+    throw;
+  } catch (...) {
+    state->error = std::current_exception();
+  }
+}
+
+template <class State, class C>
+WEFT_ALWAYS_INLINE State* launch_task(prepared_record prepared, C&& closure) {
+  struct guard {
+    prepared_record prepared;
+    State* state = nullptr;
+    ~guard() {
+      if (state == nullptr) abandon_record(prepared);
+    }
+  } undo{prepared};
+  State* state = new State;
+  undo.state = state;
+  struct state_guard {
+    State* state;
+    ~state_guard() { delete state; }
+  } undo_state{state};
+  launch(prepared, [state, closure = std::decay_t<C>(std::forward<C>(closure))]() mutable { run_for_task(state, closure); });
+  undo_state.state = nullptr;
+  return state;
+}
+
+void apply_options(const options& wanted);
+
+}  // namespace detail
+
+// A goroutine that can be joined. Move-only; the destructor joins, as std::jthread's does, and drops an exception.
+template <class T>
+class [[nodiscard]] task {
+ public:
+  task() noexcept = default;
+  explicit task(detail::task_state<T>* state) noexcept : state_(state) {}
+  task(task&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  task& operator=(task&& other) noexcept {
+    if (this != &other) {
+      release();
+      state_ = std::exchange(other.state_, nullptr);
+    }
+    return *this;
+  }
+  ~task() { release(); }
+
+  // The value, or what the goroutine threw. A second join throws logic_error.
+  T join() {
+    if (state_ == nullptr) throw logic_error("weft: task::join: the task was joined, detached or moved from before");
+    state_->wait();
+    struct guard {
+      detail::task_state<T>* state;
+      ~guard() {
+        if (state->drop()) delete state;
+      }
+    } end{std::exchange(state_, nullptr)};
+    if (end.state->exited) throw goroutine_exited();
+    if (end.state->error) std::rethrow_exception(end.state->error);
+    return end.state->take();
+  }
+  bool joinable() const noexcept { return state_ != nullptr; }
+  bool ready() const noexcept { return state_ != nullptr && state_->done(); }
+  template <class Rep, class Period>
+  bool wait_for(std::chrono::duration<Rep, Period> limit) const {
+    require("wait_for");
+    return state_->wait_until(detail::deadline_in(limit));
+  }
+  bool wait_until(time_point limit) const {
+    require("wait_until");
+    return state_->wait_until(detail::deadline_at(limit));
+  }
+  void detach() {
+    require("detach");
+    drop();
+  }
+  goroutine_id id() const noexcept { return goroutine_id(state_ != nullptr ? state_->id() : 0); }
+
+ private:
+  void require(const char* what) const {
+    if (state_ == nullptr) throw logic_error(std::string("weft: task::") + what + ": the task was joined, detached or moved from before");
+  }
+  void drop() noexcept {
+    if (state_->drop()) delete state_;
+    state_ = nullptr;
+  }
+  void release() noexcept {
+    if (state_ == nullptr) return;
+    state_->wait();
+    drop();
+  }
+  detail::task_state<T>* state_ = nullptr;
+};
+
+// Starts f(arguments...) as a goroutine, and forgets it. An exception that leaves it ends the process.
+template <class F, class... A>
+  requires(!std::is_same_v<std::decay_t<F>, go_options>)
+WEFT_ALWAYS_INLINE void go(F&& f, A&&... arguments) {
+  detail::refuse_empty(f);
+  detail::launch(detail::prepare_record(), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...));
+}
+template <class F, class... A>
+WEFT_ALWAYS_INLINE void go(const go_options& options, F&& f, A&&... arguments) {
+  detail::refuse_empty(f);
+  detail::launch(detail::prepare_record(options), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...));
+}
+
+// Starts a goroutine whose result, or exception, join() delivers.
+template <class F, class... A>
+  requires(!std::is_same_v<std::decay_t<F>, go_options>)
+WEFT_ALWAYS_INLINE auto spawn(F&& f, A&&... arguments) {
+  using result = std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...>;
+  detail::refuse_empty(f);
+  return task<result>(detail::launch_task<detail::task_state<result>>(
+      detail::prepare_record(), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
+}
+template <class F, class... A>
+WEFT_ALWAYS_INLINE auto spawn(const go_options& options, F&& f, A&&... arguments) {
+  using result = std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...>;
+  detail::refuse_empty(f);
+  return task<result>(detail::launch_task<detail::task_state<result>>(
+      detail::prepare_record(options), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
+}
+
+// Runs f as a goroutine and blocks this thread (or goroutine) until it returns: its value, or its exception.
+template <class F>
+auto run(const options& wanted, F&& f) {
+  using result = std::invoke_result_t<std::decay_t<F>&>;
+  detail::refuse_empty(f);
+  detail::apply_options(wanted);
+  auto closure = [&f]() -> result { return std::invoke(f); };
+  using state_type = detail::task_state<result>;
+  state_type* state = new state_type;
+  state->is_main = true;
+  struct guard {
+    state_type* state;
+    ~guard() { delete state; }
+  } undo{state};
+  detail::launch(detail::prepare_record(), [state, closure]() mutable { detail::run_for_task(state, closure); });
+  undo.state = nullptr;
+  struct returned {
+    ~returned() { detail::run_returned(); }
+  } note;
+  return task<result>(state).join();
+}
+template <class F>
+  requires(!std::is_same_v<std::decay_t<F>, options>)
+auto run(F&& f) {
+  return run(options{}, std::forward<F>(f));
+}
+
+namespace this_goroutine {
+
+goroutine_id get_id() noexcept;
+void yield();
+void set_name(std::string_view name);
+// Ends the goroutine: its frames unwind, destructors run. Not an exception to catch: a catch (...) must rethrow it.
+[[noreturn]] void exit();
+
+}  // namespace this_goroutine
+
+namespace detail {
+void sleep_until_ns(std::int64_t deadline_ns);
+void enter_blocking();
+void leave_blocking() noexcept;
+}  // namespace detail
+
+namespace this_goroutine {
+template <class Rep, class Period>
+void sleep_for(std::chrono::duration<Rep, Period> duration) {
+  detail::sleep_until_ns(detail::deadline_in(duration));
+}
+inline void sleep_until(time_point when) { detail::sleep_until_ns(detail::deadline_at(when)); }
+}  // namespace this_goroutine
+
+// Wires the goroutine to its thread (they nest). A goroutine that ends while locked ends its thread too.
+void lock_os_thread();
+void unlock_os_thread();
+class os_thread_lock {
+ public:
+  os_thread_lock() { lock_os_thread(); }
+  ~os_thread_lock() { unlock_os_thread(); }
+  os_thread_lock(const os_thread_lock&) = delete;
+};
+
+// Runs f, which may block the thread: other goroutines go on meanwhile.
+template <class F>
+auto blocking(F&& f) {
+  struct guard {
+    guard() { detail::enter_blocking(); }
+    ~guard() { detail::leave_blocking(); }
+  } call;
+  return std::invoke(std::forward<F>(f));
+}
+
+// A region in which the goroutine keeps its processor. Nests.
+struct no_preempt {
+  no_preempt();
+  ~no_preempt();
+  no_preempt(const no_preempt&) = delete;
+};
+
+namespace detail {
+extern thread_local constinit std::uint32_t preempt_requested __attribute__((tls_model("initial-exec")));
+void preempt_now();
+}  // namespace detail
+
+// For hot loops: a load and a branch; gives way when asked to.
+inline void preempt_point() {
+  if (detail::preempt_requested != 0) [[unlikely]]
+    detail::preempt_now();
+}
+
+enum class inherit { no, copy };
+
+namespace detail {
+struct local_operations {
+  void (*destroy)(void* value) noexcept;
+  void* (*copy)(const void* value);
+};
+void* find_local(const void* key) noexcept;
+void add_local(const void* key, void* value, const local_operations* operations);
+}  // namespace detail
+
+// Like thread_local, per goroutine; for objects of static storage duration.
+template <class T>
+class goroutine_local {
+ public:
+  explicit goroutine_local(inherit how = inherit::no) noexcept : operations_(how == inherit::copy ? &kCopied : &kOwn) {}
+  goroutine_local(const goroutine_local&) = delete;
+
+  T& get() {
+    if (void* value = detail::find_local(this)) return *static_cast<T*>(value);
+    auto fresh = std::make_unique<T>();
+    detail::add_local(this, fresh.get(), operations_);
+    return *fresh.release();
+  }
+  T& operator*() { return get(); }
+  T* operator->() { return &get(); }
+
+ private:
+  static void destroy(void* value) noexcept { delete static_cast<T*>(value); }
+  static void* copy(const void* value) {
+    if constexpr (std::is_copy_constructible_v<T>) return new T(*static_cast<const T*>(value));
+    return nullptr;
+  }
+  static constexpr detail::local_operations kOwn{&destroy, nullptr};
+  static constexpr detail::local_operations kCopied{&destroy, std::is_copy_constructible_v<T> ? &copy : nullptr};
+  const detail::local_operations* operations_;
+};
+
+}  // namespace weft
+
+template <>
+struct std::hash<weft::goroutine_id> {
+  std::size_t operator()(weft::goroutine_id id) const noexcept { return std::hash<std::uint64_t>{}(id.value()); }
+};

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <type_traits>
+#include <utility>
+
+// The runtime: one per process, started at first use.
+namespace weft {
+
+enum class policy_kind { classic, global, batch };
+
+// The environment (WEFT_MAXPROCS, WEFT_POLICY, WEFT_STACK_SIZE, WEFT_MAX_THREADS, ...) overrides these.
+struct options {
+  int maxprocs = 0;  // 0: CPUs this process may use (affinity, cgroup quota), followed live
+  policy_kind policy = policy_kind::classic;
+  std::size_t stack_size = 0;   // bytes; 0: 256 KiB
+  std::size_t max_threads = 0;  // 0: 10,000. A cap: work waits for a thread, nothing fails
+};
+
+struct stats {
+  std::uint64_t goroutines = 0, runnable = 0, running = 0, waiting = 0, in_syscall = 0;
+  std::uint64_t spawns = 0, switches = 0;
+  std::uint64_t steals_tried = 0, steals_won = 0, goroutines_stolen = 0;
+  std::uint64_t global_gets = 0, overflows = 0;
+  std::uint64_t parks = 0, unparks = 0, spinning = 0, spinning_max = 0, idle_ps = 0;
+  std::uint64_t threads = 0, threads_created = 0, threads_throttled = 0;
+  std::uint64_t handoffs = 0, syscalls = 0, retakes = 0;
+  std::uint64_t preempts_requested = 0, preempts_done = 0, preempts_refused = 0;
+  std::uint64_t netpoll_wakeups = 0, timers_fired = 0;
+  std::uint64_t stw_count = 0, stw_last_ns = 0, stw_max_ns = 0;
+  // Beyond the contract: what shows the further improvements of the design at work.
+  std::uint64_t same_thread = 0, other_thread = 0;  // a P met the M it last ran with, or another
+  std::uint64_t same_processor = 0;                 // a goroutine was resumed on the P it last ran on
+  std::uint64_t slots_stolen = 0, idle_runs = 0, locked_handoffs = 0, long_calls = 0, passive_sleeps = 0, spins = 0, starts = 0;
+};
+
+namespace runtime {
+
+int maxprocs();
+int set_maxprocs(int n);  // returns the old value; n < 1 or > 1024 throws std::invalid_argument
+std::size_t num_goroutines();
+stats read_stats();  // without stopping the world
+void dump(std::ostream& out);
+policy_kind policy();
+void set_policy(policy_kind kind);
+
+namespace detail {
+void stop();
+void start() noexcept;
+}  // namespace detail
+
+// Every other goroutine is at a safe point, or outside without a P, while f runs.
+template <class F>
+auto stop_the_world(F&& f) {
+  struct guard {
+    guard() { detail::stop(); }
+    ~guard() { detail::start(); }
+  } stopped;
+  return std::invoke(std::forward<F>(f));
+}
+
+}  // namespace runtime
+
+namespace detail {
+// The outermost run() has returned: what is still running is to be stopped before static destructors run.
+void run_returned() noexcept;
+}  // namespace detail
+
+}  // namespace weft

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Everything but net, io, trace and testing.
+#include "weft/error.h"
+#include "weft/go.h"
+#include "weft/runtime.h"
+#include "weft/sync.h"

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <unwind.h>
+
+#include "api/start.h"
+#include "api/thread_locals.h"
+#include "sched/dispatch.h"
+#include "sched/handoff.h"
+#include "sched/locals.h"
+#include "sched/machines.h"
+#include "sched/waiter.h"
+#include "weft/go.h"
+
+// What a goroutine asks of itself: identity, yield, sleep, exit, thread locking, blocking calls, locals.
+namespace weft {
+namespace {
+
+sched::Goroutine* require_goroutine(const char* what) {
+  sched::Goroutine* g = os::current_p() != nullptr ? os::current_g() : nullptr;
+  if (g == nullptr) throw logic_error(std::string("weft: ") + what + ": only a goroutine can do that; this is a plain thread");
+  return g;
+}
+
+// --- this_goroutine::exit ---
+// A forced unwind, as pthread_exit's: destructors and catch (...) blocks run, but no handler can end it.
+
+_Unwind_Reason_Code unwind_step(int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*, _Unwind_Context*, void*) {
+  if ((actions & _UA_END_OF_STACK) != 0) sched::end_goroutine();
+  return _URC_NO_REASON;
+}
+
+void exit_swallowed(_Unwind_Reason_Code, _Unwind_Exception*) {
+  base::fatal("goroutine %llu: this_goroutine::exit() was swallowed by a catch (...) that did not rethrow it",
+              static_cast<unsigned long long>(os::current_g() != nullptr ? os::current_g()->id : 0));
+}
+
+}  // namespace
+
+namespace this_goroutine {
+
+goroutine_id get_id() noexcept {
+  const sched::Goroutine* g = os::current_g();
+  return goroutine_id(g != nullptr ? g->id : 0);
+}
+
+void yield() { sched::yield(); }
+
+void set_name(std::string_view name) {
+  sched::Goroutine* g = require_goroutine("this_goroutine::set_name");
+  auto* copy = new std::string(name);
+  g->flags |= sched::kGDetails;
+  std::swap(g->name, copy);
+  delete copy;
+}
+
+void exit() {
+  sched::Goroutine* g = require_goroutine("this_goroutine::exit");
+  static_cast<void>(g);
+  // On the goroutine's stack, which it outlives: the unwinder keeps a pointer to it until the last frame.
+  _Unwind_Exception unwinding{};
+  unwinding.exception_class = 0;
+  unwinding.exception_cleanup = exit_swallowed;
+  _Unwind_ForcedUnwind(&unwinding, unwind_step, nullptr);
+  base::fatal("weft: this_goroutine::exit() could not unwind the stack");
+}
+
+}  // namespace this_goroutine
+
+namespace detail {
+
+void sleep_until_ns(std::int64_t deadline_ns) { sched::sleep_until(deadline_ns); }
+
+void enter_blocking() {
+  if (os::current_p() != nullptr) {
+    // The caller's frame outlives this one: a dump walks from there.
+    sched::Machine* m = os::current_m();
+    m->call_frame = *static_cast<void* const*>(__builtin_frame_address(0));
+    m->call_pc = __builtin_return_address(0);
+    sched::enter_call();
+  } else if (sched::Machine* m = os::current_m()) {
+    ++m->nested_calls;  // inside a call already: nothing to give away
+  }
+}
+
+void leave_blocking() noexcept {
+  sched::Machine* m = os::current_m();
+  if (m == nullptr) return;
+  if (m->nested_calls > 0) {
+    --m->nested_calls;
+  } else {
+    sched::leave_call();
+  }
+}
+
+thread_local constinit std::uint32_t preempt_requested = 0;
+
+void preempt_now() {
+  sched::Machine* m = os::current_m();
+  if (os::current_p() == nullptr || m == nullptr) {
+    preempt_requested = 0;
+    return;
+  }
+  sched::Processor& p = *os::current_p();
+  if (m->no_preempt.load_relaxed() > 0) {
+    p.counters.bump(sched::Counter::kPreemptsRefused);
+    return;
+  }
+  preempt_requested = 0;
+  p.counters.bump(sched::Counter::kPreemptsDone);
+  sched::yield();
+}
+
+void* find_local(const void* key) noexcept {
+  const sched::Goroutine* g = os::current_g();
+  if (g == nullptr) return api::thread_locals().find(key);
+  return g->locals != nullptr ? g->locals->find(key) : nullptr;
+}
+
+void add_local(const void* key, void* value, const local_operations* operations) {
+  static_assert(sizeof(local_operations) == sizeof(sched::Locals::Operations));
+  const sched::Locals::Entry entry{key, value, reinterpret_cast<const sched::Locals::Operations*>(operations)};
+  sched::Goroutine* g = os::current_g();
+  if (g == nullptr) {
+    api::thread_locals().add(entry);
+    return;
+  }
+  if (g->locals == nullptr) g->locals = new sched::Locals;
+  g->flags |= sched::kGDetails;
+  g->locals->add(entry);
+}
+
+}  // namespace detail
+
+void lock_os_thread() {
+  sched::Goroutine* g = require_goroutine("lock_os_thread");
+  if (g->lock_depth++ > 0) return;
+  sched::Machine* m = os::current_m();
+  g->locked_m = m;
+  g->flags |= sched::kGLocked;
+  m->locked_g = g;
+}
+
+void unlock_os_thread() {
+  sched::Goroutine* g = require_goroutine("unlock_os_thread");
+  if (g->lock_depth == 0) throw logic_error("weft: unlock_os_thread: the goroutine is not locked to its thread");
+  if (--g->lock_depth > 0) return;
+  g->locked_m->locked_g = nullptr;
+  g->locked_m = nullptr;
+  g->flags = static_cast<std::uint8_t>(g->flags & ~sched::kGLocked);
+}
+
+no_preempt::no_preempt() {
+  if (sched::Machine* m = os::current_m()) m->no_preempt.bump();
+}
+no_preempt::~no_preempt() {
+  sched::Machine* m = os::current_m();
+  if (m == nullptr) return;
+  m->no_preempt.store_relaxed(m->no_preempt.load_relaxed() - 1);
+  // A request that came meanwhile is honoured at the next check: re-arm it.
+  if (m->no_preempt.load_relaxed() == 0 && m->p != nullptr && m->p->attention.load_relaxed() != 0) detail::preempt_requested = 1;
+}
+
+}  // namespace weft

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "weft/detail/launch.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "api/start.h"
+#include "sched/dispatch.h"
+#include "sched/locals.h"
+#include "sched/spawn.h"
+
+namespace weft::detail {
+namespace {
+
+using sched::scheduler;
+using sched::SpawnExtra;
+
+spawn_record* take_record() {
+  // Records wait for stacks already: more of them would only wait longer (F04).
+  if (WEFT_UNLIKELY(!scheduler.starved.empty())) throw std::bad_alloc();
+  sched::Processor* p = os::current_p();
+  spawn_record* record = WEFT_LIKELY(p != nullptr) ? scheduler.records.take(*p) : scheduler.records.take_shared();
+  if (WEFT_UNLIKELY(record == nullptr)) throw std::bad_alloc();
+  return record;
+}
+
+void give_record(spawn_record* record) noexcept {
+  if (sched::Processor* p = os::current_p()) {
+    scheduler.records.give(*p, record);
+  } else {
+    scheduler.records.give_shared(record);
+  }
+}
+
+SpawnExtra* extra_of(const spawn_record* record) noexcept {
+  SpawnExtra* extra;
+  std::memcpy(&extra, record->closure, sizeof extra);
+  return extra;
+}
+
+void destroy_extra(SpawnExtra* extra) noexcept {
+  delete extra->inherited;
+  delete extra;
+}
+
+const sched::Goroutine* inheriting_goroutine() noexcept {
+  const sched::Goroutine* g = os::current_g();
+  return g != nullptr && g->locals != nullptr && g->locals->has_inheritable() ? g : nullptr;
+}
+
+prepared_record prepare_extended(const go_options& options) {
+  auto extra = std::make_unique<SpawnExtra>();
+  extra->name = options.name;
+  if (options.stack_size != 0) {
+    if (options.stack_size > sched::kMaxStackBytes) throw std::bad_alloc();
+    extra->stack_size = std::max(options.stack_size, sched::kMinStackBytes);
+  }
+  extra->idle = options.idle;
+  if (const sched::Goroutine* parent = os::current_g()) extra->parent = parent->id;
+  if (const sched::Goroutine* parent = inheriting_goroutine()) extra->inherited = parent->locals->inherit();
+  std::unique_ptr<sched::Locals> inherited(extra->inherited);
+  spawn_record* record = take_record();
+  inherited.release();
+  SpawnExtra* raw = extra.release();
+  std::memcpy(record->closure, &raw, sizeof raw);
+  return {record, true};
+}
+
+}  // namespace
+
+prepared_record prepare_record() {
+  sched::Goroutine* g = os::current_g();
+  if (WEFT_UNLIKELY(g == nullptr)) {
+    api::ensure_started();
+  } else if (WEFT_UNLIKELY(g->locals != nullptr) && g->locals->has_inheritable()) {
+    return prepare_extended({});
+  }
+  return {take_record(), false};
+}
+
+prepared_record prepare_record(const go_options& options) {
+  api::ensure_started();
+  return prepare_extended(options);
+}
+
+void abandon_record(prepared_record prepared) noexcept {
+  if (prepared.has_extra) destroy_extra(extra_of(prepared.record));
+  give_record(prepared.record);
+}
+
+void launch_record(prepared_record prepared) noexcept { sched::submit(sched::Runnable(prepared.record, prepared.has_extra)); }
+
+void release_extra(spawn_record* record) noexcept { destroy_extra(extra_of(record)); }
+
+void far_entry(spawn_record* record) {
+  void (*run)(void*);
+  void* box;
+  bool has_extra;
+  std::memcpy(&run, record->closure + 8, sizeof run);
+  std::memcpy(&box, record->closure + 16, sizeof box);
+  std::memcpy(&has_extra, record->closure + 24, sizeof has_extra);
+  if (has_extra) release_extra(record);
+  run(box);
+}
+
+void throw_empty_function() { throw logic_error("weft: go/spawn/run: the function is empty (a null pointer or an empty std::function)"); }
+
+}  // namespace weft::detail

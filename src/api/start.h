@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "sched/scheduler.h"
+
+namespace weft::api {
+
+// Defined by the composition root (runtime/runtime.cc): reads the environment, picks policy and services, starts all once.
+void start_runtime();
+
+inline void ensure_started() {
+  if (WEFT_UNLIKELY(!sched::scheduler.started.load_acquire())) start_runtime();  // pairs: started
+}
+
+}  // namespace weft::api

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "weft/detail/task_core.h"
+
+#include <sched.h>
+
+#include "api/start.h"
+#include "sched/waiter.h"
+
+// Join.
+//   Protocol   word: 0 -> waiter (the joiner, by CAS) -> done (the goroutine, by exchange); whoever finds a waiter wakes it.
+//   Time limit a joiner that gives up takes its waiter back by CAS; if the goroutine has it already, it waits for the
+//              goroutine's last access (`success`), which is imminent: the goroutine does not block in between.
+namespace weft::detail {
+namespace {
+
+using sched::Wait;
+using sched::Waiter;
+using sched::WaitReason;
+
+// Ids of goroutines that are asked for theirs before they run.
+std::uint64_t reserve_id() {
+  if (sched::Processor* p = os::current_p()) return sched::new_goroutine_id(*p);
+  api::ensure_started();
+  return sched::scheduler.next_id_range.fetch_add_relaxed(1);
+}
+
+}  // namespace
+
+task_core::task_core() : id_(reserve_id()) {}
+
+void task_core::begin() noexcept { os::current_g()->id = id_; }
+
+void task_core::finish() noexcept {
+  if (exited && is_main) {
+    sched::scheduler.main_exited.fetch_add_relaxed(1);
+    return;  // as in Go: the others go on, and nobody returns from run()
+  }
+  const std::uintptr_t before = word_.exchange(kDone, std::memory_order_acq_rel);
+  if (before == 0) return;
+  auto* waiter = reinterpret_cast<Waiter*>(before);
+  if (waiter->choice == nullptr) {
+    sched::wake(waiter);
+    return;
+  }
+  const sched::Sleeper who = waiter->who;
+  if (waiter->choice->fire(waiter)) {
+    who.wake();
+  } else {
+    reinterpret_cast<std::atomic<bool>*>(&waiter->success)->store(true, std::memory_order_release);
+  }
+}
+
+void task_core::wait_slow() noexcept { wait_until(INT64_MAX); }
+
+bool task_core::wait_until(std::int64_t deadline_ns) noexcept {
+  if (done()) return true;
+  if (os::current_p() == nullptr && sched::scheduler.exiting.load_acquire()) return false;  // pairs: exiting
+  Wait wait(WaitReason::kJoin, this, deadline_ns);
+  Waiter waiter;
+  wait.attach(waiter);
+  wait.begin();
+  std::uintptr_t nobody = 0;
+  if (!word_.compare_exchange_strong(nobody, reinterpret_cast<std::uintptr_t>(&waiter), std::memory_order_acq_rel)) {
+    wait.call_off();
+    return true;  // done meanwhile
+  }
+  if (wait.wait()) return true;
+  auto mine = reinterpret_cast<std::uintptr_t>(&waiter);
+  if (word_.compare_exchange_strong(mine, 0, std::memory_order_acq_rel)) return false;
+  while (!reinterpret_cast<std::atomic<bool>*>(&waiter.success)->load(std::memory_order_acquire)) sched_yield();
+  return true;
+}
+
+}  // namespace weft::detail

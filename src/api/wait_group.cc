@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "sched/wait_queue.h"
+#include "weft/sync.h"
+
+// Wait group.
+//   Invariant   waiters are counted and queued under the lock; the add() that brings the count to zero takes them all.
+//   Orders      add: acq_rel (what was done before done() is visible after wait())   -- wait: acquire load of the count
+namespace weft {
+namespace {
+constexpr std::uint64_t kOne = 1ull << 32;
+std::int32_t count_of(std::uint64_t state) { return static_cast<std::int32_t>(state >> 32); }
+}  // namespace
+
+void wait_group::add(int n) {
+  const std::uint64_t delta = static_cast<std::uint64_t>(static_cast<std::int64_t>(n)) << 32;
+  const std::uint64_t before = state_.fetch_add(delta, std::memory_order_acq_rel);
+  const std::int64_t count = std::int64_t{count_of(before)} + n;
+  if (count < 0 || count > INT32_MAX) [[unlikely]] {
+    state_.fetch_sub(delta, std::memory_order_acq_rel);
+    throw logic_error(count < 0 ? "weft: negative wait_group counter" : "weft: wait_group counter overflow");
+  }
+  if (count != 0 || static_cast<std::uint32_t>(before) == 0) [[likely]]
+    return;
+
+  sched::WaitQueue& queue = sched::open(queue_);
+  sched::WaitList released;
+  queue.lock.lock();
+  std::uint32_t taken = 0;
+  while (sched::Waiter* waiter = queue.list.pop()) {
+    released.push(*waiter);
+    ++taken;
+  }
+  state_.fetch_sub(taken, std::memory_order_acq_rel);
+  queue.lock.unlock();
+  while (sched::Waiter* waiter = released.front()) {  // their choices are decided: no pop()
+    released.remove(*waiter);
+    sched::wake(waiter);
+  }
+}
+
+bool wait_group::wait_until_ns(std::int64_t deadline_ns) {
+  if (count_of(state_.load(std::memory_order_acquire)) == 0) return true;
+  sched::Wait wait(sched::WaitReason::kWaitGroup, this, deadline_ns);
+  sched::Waiter waiter;
+  wait.attach(waiter);
+  sched::WaitQueue& queue = sched::open(queue_);
+  queue.lock.lock();
+  std::uint64_t state = state_.load(std::memory_order_acquire);
+  do {
+    if (count_of(state) == 0) {
+      queue.lock.unlock();
+      return true;
+    }
+  } while (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel));
+  wait.begin();
+  queue.list.push(waiter);
+  queue.lock.unlock();
+  if (wait.wait()) return true;
+  queue.lock.lock();
+  if (waiter.queued) {
+    queue.list.remove(waiter);
+    state_.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  queue.lock.unlock();
+  return false;
+}
+
+}  // namespace weft

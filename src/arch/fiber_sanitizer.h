@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstddef>
+
+#include "base/sanitizer.h"
+#if WEFT_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if WEFT_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+// What sanitizers must be told about stack switches: everything is here, and nothing of it in ordinary builds.
+//   TSan   switches carry no happens-before edge (flag no_sync): else every pair of goroutines that ever shared a thread
+//          would count as synchronised, and races between them would stay hidden. The real edges are wake -> resume and
+//          spawn -> start: fiber_release()/fiber_acquire().
+//   ASan   each side is told of the other's stack; a context that ends passes no fake-stack slot, so its fake stack is freed.
+namespace weft::arch {
+
+struct Fiber {
+#if WEFT_ASAN
+  void* fake_stack = nullptr;
+  const void* bottom = nullptr;
+  std::size_t size = 0;
+#endif
+#if WEFT_TSAN
+  void* handle = nullptr;
+#endif
+};
+
+// `bottom` is the lowest address of the stack.
+inline void fiber_create([[maybe_unused]] Fiber& fiber, [[maybe_unused]] const void* bottom, [[maybe_unused]] std::size_t size) {
+#if WEFT_ASAN
+  fiber.bottom = bottom;
+  fiber.size = size;
+#endif
+#if WEFT_TSAN
+  if (fiber.handle == nullptr) fiber.handle = __tsan_create_fiber(0);
+#endif
+}
+
+inline void fiber_adopt_thread([[maybe_unused]] Fiber& fiber, [[maybe_unused]] const void* bottom, [[maybe_unused]] std::size_t size) {
+#if WEFT_ASAN
+  fiber.bottom = bottom;
+  fiber.size = size;
+#endif
+#if WEFT_TSAN
+  fiber.handle = __tsan_get_current_fiber();
+#endif
+}
+
+inline void fiber_destroy([[maybe_unused]] Fiber& fiber) {
+#if WEFT_TSAN
+  if (fiber.handle != nullptr) __tsan_destroy_fiber(fiber.handle);
+  fiber.handle = nullptr;
+#endif
+}
+
+// Immediately before a switch.
+__attribute__((always_inline)) inline void fiber_leave([[maybe_unused]] Fiber& from, [[maybe_unused]] const Fiber& to,
+                                                       [[maybe_unused]] bool from_ends) {
+#if WEFT_ASAN
+  __sanitizer_start_switch_fiber(from_ends ? nullptr : &from.fake_stack, to.bottom, to.size);
+#endif
+#if WEFT_TSAN
+  __tsan_switch_to_fiber(to.handle, __tsan_switch_to_fiber_no_sync);
+#endif
+}
+
+// First thing after a switch, on the stack that was resumed (or has just started).
+__attribute__((always_inline)) inline void fiber_arrive([[maybe_unused]] Fiber& self) {
+#if WEFT_ASAN
+  __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
+  self.fake_stack = nullptr;
+#endif
+}
+
+// A fresh goroutine's stack may carry poison of frames that were left without returning.
+inline void fiber_unpoison([[maybe_unused]] const void* bottom, [[maybe_unused]] std::size_t size) {
+#if WEFT_ASAN
+  ASAN_UNPOISON_MEMORY_REGION(bottom, size);
+#endif
+}
+
+inline void fiber_release([[maybe_unused]] void* token) {
+#if WEFT_TSAN
+  __tsan_release(token);
+#endif
+}
+inline void fiber_acquire([[maybe_unused]] void* token) {
+#if WEFT_TSAN
+  __tsan_acquire(token);
+#endif
+}
+
+}  // namespace weft::arch

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#include "os/affinity.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+
+namespace weft::os {
+namespace {
+
+// Up to 1024 CPUs; on larger machines threads are left where the kernel puts them. Written by one thread; a reader that sees
+// half of a change places a thread a little worse, once.
+constexpr int kWords = CPU_SETSIZE / 64;
+base::Atom<unsigned long> allowed[kWords];
+base::Atom<int> allowed_count{0};
+
+int load_allowed(cpu_set_t& set) {
+  auto* words = reinterpret_cast<unsigned long*>(&set);
+  for (int i = 0; i < kWords; ++i) words[i] = allowed[i].load_relaxed();
+  return allowed_count.load_relaxed();
+}
+
+}  // namespace
+
+void refresh_allowed_cpus() noexcept {
+  cpu_set_t set;
+  // The main thread's mask stands for the process: Ms change their own, briefly.
+  if (sched_getaffinity(getpid(), sizeof set, &set) != 0) {
+    allowed_count.store_relaxed(0);
+    return;
+  }
+  const auto* words = reinterpret_cast<const unsigned long*>(&set);
+  for (int i = 0; i < kWords; ++i) allowed[i].store_relaxed(words[i]);
+  allowed_count.store_relaxed(CPU_COUNT(&set));
+}
+
+bool keep_off_this_cpu(pid_t tid) noexcept {
+  cpu_set_t set;
+  if (load_allowed(set) < 2) return false;
+  const int here = sched_getcpu();
+  if (here < 0 || here >= CPU_SETSIZE || !CPU_ISSET(here, &set)) return false;
+  CPU_CLR(here, &set);
+  return sched_setaffinity(tid, sizeof set, &set) == 0;
+}
+
+void return_to_all_cpus() noexcept {
+  cpu_set_t set;
+  if (load_allowed(set) >= 1) sched_setaffinity(0, sizeof set, &set);
+}
+
+}  // namespace weft::os

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "os/memory.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
+#ifndef PIDFD_SELF
+#define PIDFD_SELF (-10000)  // Linux 6.14: "this process", no descriptor needed
+#endif
+
+namespace weft::os {
+namespace {
+
+constexpr int kUnknown = -1;
+base::Atom<int> known_kind{kUnknown};
+
+bool guard_one(const Range& range) { return madvise(range.address, range.bytes, MADV_GUARD_INSTALL) == 0; }
+
+GuardKind probe_guard_kind() {
+  void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return GuardKind::kMprotect;
+  const bool works = guard_one({page, kPage});
+  munmap(page, kPage);
+  return works ? GuardKind::kMadvise : GuardKind::kMprotect;
+}
+
+// All ranges in one system call where the kernel lets a process name itself; returns how many were done.
+std::size_t guard_many(std::span<const Range> ranges) {
+  static base::Atom<bool> refused{false};
+  if (refused.load_relaxed() || ranges.size() < 4) return 0;  // a hint, written once
+  iovec vectors[512];
+  const std::size_t count = std::min(ranges.size(), std::size(vectors));
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    vectors[i] = {ranges[i].address, ranges[i].bytes};
+    bytes += ranges[i].bytes;
+  }
+  const long done = syscall(SYS_process_madvise, PIDFD_SELF, vectors, count, MADV_GUARD_INSTALL, 0);
+  if (done != static_cast<long>(bytes)) {
+    refused.store_relaxed(true);  // a partial success is repeated one by one: installing twice is harmless
+    return 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+void* reserve_memory(std::size_t bytes, const char* name) noexcept {
+  void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (address == MAP_FAILED) return nullptr;
+  prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, bytes, name);  // refused by older kernels: only a name is missing
+  return address;
+}
+
+void release_memory(void* address, std::size_t bytes) noexcept { munmap(address, bytes); }
+void forbid_huge_pages(void* address, std::size_t bytes) noexcept { madvise(address, bytes, MADV_NOHUGEPAGE); }
+void advise_huge_pages(void* address, std::size_t bytes) noexcept { madvise(address, bytes, MADV_HUGEPAGE); }
+void discard_pages(void* address, std::size_t bytes) noexcept { madvise(address, bytes, MADV_DONTNEED); }
+
+GuardKind guard_kind() noexcept {
+  int kind = known_kind.load_relaxed();  // each thread would find the same answer
+  if (kind == kUnknown) {
+    kind = static_cast<int>(probe_guard_kind());
+    known_kind.store_relaxed(kind);
+  }
+  return static_cast<GuardKind>(kind);
+}
+
+void force_guard_kind(GuardKind kind) noexcept { known_kind.store_relaxed(static_cast<int>(kind)); }
+
+bool install_guards(std::span<const Range> ranges, GuardKind kind) noexcept {
+  if (kind == GuardKind::kNone) return false;
+  if (kind == GuardKind::kMprotect)
+    return std::ranges::all_of(ranges, [](const Range& r) { return mprotect(r.address, r.bytes, PROT_NONE) == 0; });
+  while (!ranges.empty()) {
+    if (const std::size_t done = guard_many(ranges); done > 0) {
+      ranges = ranges.subspan(done);
+    } else {
+      if (!guard_one(ranges.front())) return false;
+      ranges = ranges.subspan(1);
+    }
+  }
+  return true;
+}
+
+std::size_t mprotect_guard_limit() noexcept {
+  std::size_t maps = 65530;
+  if (std::FILE* file = std::fopen("/proc/sys/vm/max_map_count", "re")) {
+    if (std::fscanf(file, "%zu", &maps) != 1) maps = 65530;
+    std::fclose(file);
+  }
+  return maps > 8192 ? (maps - 4096) / 2 : 1024;
+}
+
+}  // namespace weft::os

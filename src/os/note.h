@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "base/atomic.h"
+#include "os/clock.h"
+#include "os/futex.h"
+
+namespace weft::os {
+
+// A one-shot signal that blocks the calling thread (never a goroutine). One sleeper, any number of signallers.
+//   Invariant  after signal() the next wait() returns true and consumes it: a signal is never lost.
+class Note {
+ public:
+  void clear() noexcept { word_.store_relaxed(kEmpty); }  // only while nobody may signal
+
+  void signal() noexcept {
+    if (word_.exchange_acq_rel(kSignalled) == kSleeping) futex_wake(word_);  // pairs: note
+  }
+
+  // True: signalled (and consumed). False: the deadline passed.
+  bool wait(std::int64_t deadline_ns = kForever) noexcept {
+    for (;;) {
+      std::uint32_t state = kEmpty;
+      word_.cas_acq_rel(state, kSleeping);                    // pairs: note
+      if (state == kSignalled) break;
+      futex_wait(word_, kSleeping, deadline_ns);
+      if (word_.load_acquire() == kSignalled) break;          // pairs: note
+      if (deadline_ns != kForever && now_ns() >= deadline_ns) {
+        std::uint32_t sleeping = kSleeping;
+        if (word_.cas_acq_rel(sleeping, kEmpty)) return false;  // pairs: note
+        break;
+      }
+    }
+    word_.store_relaxed(kEmpty);
+    return true;
+  }
+
+ private:
+  static constexpr std::uint32_t kEmpty = 0, kSleeping = 1, kSignalled = 2;
+  base::Atom<std::uint32_t> word_{kEmpty};
+};
+
+}  // namespace weft::os

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstddef>
+#include <string>
+#include <sys/types.h>
+
+namespace weft::os {
+
+// Starts a detached thread. 0, or the errno of the refusal.
+int start_thread(void (*entry)(void*), void* argument, std::size_t stack_bytes, const char* name) noexcept;
+
+// Lowest address and size of the calling thread's stack.
+struct StackBounds {
+  void* bottom;
+  std::size_t size;
+};
+StackBounds current_thread_stack() noexcept;
+
+pid_t thread_id() noexcept;
+
+// Timers of this thread fire as precisely as the kernel can, not 50 us late.
+void ask_for_precise_timers() noexcept;
+
+// Number of threads of this process, or -1 where /proc is missing.
+int count_threads() noexcept;
+
+// An alternate signal stack for this thread, so that handlers run although a goroutine's stack is exhausted.
+class SignalStack {
+ public:
+  SignalStack() noexcept;
+  ~SignalStack();
+  SignalStack(const SignalStack&) = delete;
+
+ private:
+  void* memory_ = nullptr;
+};
+
+}  // namespace weft::os

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+#include "policy/classic.h"
+
+#include <algorithm>
+
+#include "sched/dispatch.h"
+#include "sched/scheduler.h"
+#include "sched/spawn.h"
+#include "sched/victim_order.h"
+
+namespace weft::policy {
+namespace {
+
+using sched::Counter;
+using sched::Hint;
+using sched::Placed;
+using sched::Processor;
+using sched::Runnable;
+using sched::scheduler;
+
+constexpr std::uint32_t kSlotStreakLimit = 16;
+
+__attribute__((noinline)) void overflow_queue(Processor& p, Runnable extra) noexcept {
+  Runnable moved[sched::kRunQueueCapacity / 2];
+  const std::uint32_t count = p.queue.pop_half(moved, sched::kRunQueueCapacity / 2);
+  sched::RunnableList list;
+  for (std::uint32_t i = 0; i < count; ++i) list.push(moved[i]);
+  list.push(extra);
+  p.counters.bump(Counter::kOverflows);
+  scheduler.inject.push(list);
+}
+
+__attribute__((noinline)) void overflow_deque(Processor& p) noexcept {
+  Runnable moved[sched::kDequeCapacity / 2];
+  const std::int64_t count = p.deque.take_half_for_overflow(moved);
+  if (count == 0) return;  // a thief made room
+  sched::RunnableList list;
+  for (std::int64_t i = 0; i < count; ++i) list.push(moved[i]);
+  p.counters.bump(Counter::kOverflows);
+  scheduler.inject.push(list);
+}
+
+inline void push_queue(Processor& p, Runnable runnable) noexcept {
+  if (runnable.is_record()) {
+    while (WEFT_UNLIKELY(!p.deque.push(runnable))) overflow_deque(p);
+  } else if (WEFT_UNLIKELY(!p.queue.push(runnable))) {
+    overflow_queue(p, runnable);
+  }
+}
+
+inline Runnable take_slot(Processor& p) noexcept {
+  if (!p.slot.load_relaxed()) return Runnable();  // only we fill it
+  return p.slot.exchange_acq_rel(Runnable());     // pairs: slot
+}
+
+// The goroutine after the next: its stack is touched soon, and with many goroutines it is in no cache.
+inline void prefetch_following(const Processor& p) noexcept {
+  if (p.queue.size() < 256 / 4) return;
+  if (const Runnable following = p.queue.peek(4)) __builtin_prefetch(following.goroutine());
+}
+
+Runnable pick_for_fairness(Processor& p) noexcept {
+  p.until_global = sched::kGlobalInterval;
+  if (const Runnable injected = sched::take_injected(p)) return injected;
+  return p.deque.steal();  // the oldest record: LIFO alone would starve it
+}
+
+Runnable drain_inbox(Processor& p) noexcept {
+  sched::RunnableList arrived = sched::take_inbox(p);
+  const Runnable first = arrived.pop();
+  while (const Runnable other = arrived.pop()) push_queue(p, other);
+  return first;
+}
+
+Runnable steal_queue(Processor& thief, Processor& victim) noexcept {
+  Runnable taken[sched::kRunQueueCapacity / 2];
+  const std::uint32_t count = victim.queue.pop_half(taken, sched::kRunQueueCapacity / 2);
+  if (count == 0) return Runnable();
+  for (std::uint32_t i = 1; i < count; ++i) push_queue(thief, taken[i]);
+  thief.counters.bump(Counter::kGoroutinesStolen, count);
+  return taken[0];
+}
+
+Runnable steal_records(Processor& thief, Processor& victim) noexcept {
+  const std::int64_t half = std::min<std::int64_t>(victim.deque.size() / 2, sched::kDequeCapacity / 2 - 1);
+  const Runnable first = victim.deque.steal();
+  if (!first) return first;
+  std::uint64_t count = 1;
+  for (std::int64_t i = 0; i < half; ++i) {
+    const Runnable more = victim.deque.steal();
+    if (!more) break;
+    push_queue(thief, more);
+    ++count;
+  }
+  thief.counters.bump(Counter::kGoroutinesStolen, count);
+  return first;
+}
+
+Runnable steal_slot(Processor& thief, Processor& victim, const std::uint32_t* seen_ticks) noexcept {
+  if (!victim.slot.load_relaxed() || victim.tick.load_relaxed() != seen_ticks[victim.id]) return Runnable();
+  const Runnable taken = victim.slot.exchange_acq_rel(Runnable());  // pairs: slot
+  if (!taken) return taken;
+  victim.watch.fetch_or_relaxed(sched::kWatchCaughtAged);
+  thief.counters.bump(Counter::kGoroutinesStolen);
+  thief.counters.bump(Counter::kSlotsStolen);
+  return taken;
+}
+
+}  // namespace
+
+Placed Classic::ready(Processor& p, Runnable runnable, Hint hint) noexcept {
+  if (hint >= Hint::kYield || (hint == Hint::kSpawn && WEFT_UNLIKELY(scheduler.settings.spawn_at_back))) {
+    push_queue(p, runnable);
+    return Placed::kQueue;
+  }
+  if (!p.slot.load_relaxed()) {  // thieves only empty it
+    p.slot.store_release(runnable);  // pairs: slot
+    return Placed::kSlot;
+  }
+  const Runnable displaced = p.slot.exchange_acq_rel(runnable);  // pairs: slot
+  if (!displaced) return Placed::kSlot;
+  push_queue(p, displaced);
+  return Placed::kQueue;
+}
+
+Runnable Classic::next(Processor& p) noexcept {
+  if (WEFT_UNLIKELY(--p.until_global == 0))
+    if (const Runnable fair = pick_for_fairness(p)) return fair;
+  if (WEFT_UNLIKELY(scheduler.settings.wake_on_last_p))
+    if (const Runnable arrived = drain_inbox(p)) return arrived;
+  if (const Runnable slotted = take_slot(p)) {
+    if (WEFT_LIKELY(++p.slot_streak < kSlotStreakLimit || (p.queue.empty() && p.deque.empty()))) return slotted;
+    push_queue(p, slotted);
+  }
+  p.slot_streak = 0;
+  p.slice_tick.bump();
+  if ((++p.alternate & 3) == 0)
+    if (const Runnable record = p.deque.pop()) return record;
+  prefetch_following(p);
+  if (const Runnable started = p.queue.pop()) return started;
+  return p.deque.pop();
+}
+
+Runnable Classic::steal(Processor& thief, bool desperate, const std::uint32_t* seen_ticks) noexcept {
+  sched::VictimOrder order(sched::maxprocs(), thief.random.next());
+  for (std::uint32_t victim_id; order.next(victim_id);) {
+    if (victim_id == thief.id) continue;
+    Processor& victim = *scheduler.processors[victim_id];
+    if (const Runnable stolen = steal_queue(thief, victim)) return stolen;
+    if (const Runnable stolen = steal_records(thief, victim)) return stolen;
+    if (WEFT_UNLIKELY(victim.inbox.load_relaxed() != 0)) {
+      sched::RunnableList arrived = sched::take_inbox(victim);
+      const Runnable first = arrived.pop();
+      while (const Runnable other = arrived.pop()) push_queue(thief, other);
+      if (first) return first;
+    }
+    if (desperate)
+      if (const Runnable stolen = steal_slot(thief, victim, seen_ticks)) return stolen;
+  }
+  return Runnable();
+}
+
+bool Classic::has_stealable_work(const Processor* except) const noexcept {
+  for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) {
+    const Processor& p = *scheduler.processors[i];
+    if (&p != except && (!p.queue.empty() || !p.deque.empty() || p.inbox.load_relaxed() != 0)) return true;
+  }
+  return false;
+}
+
+std::uint32_t Classic::backlog(const Processor& p) const noexcept {
+  return p.queue.size() + static_cast<std::uint32_t>(p.deque.size());
+}
+
+void Classic::drain(Processor& p, sched::RunnableList& out) noexcept {
+  if (const Runnable slotted = take_slot(p)) out.push(slotted);
+  sched::RunnableList arrived = sched::take_inbox(p);
+  out.append(arrived);
+  while (const Runnable started = p.queue.pop()) out.push(started);
+  while (const Runnable record = p.deque.steal()) out.push(record);  // oldest first
+}
+
+}  // namespace weft::policy

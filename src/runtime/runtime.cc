@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+#include "weft/runtime.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <ostream>
+#include <pthread.h>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+
+#include "api/start.h"
+#include "base/check.h"
+#include "os/affinity.h"
+#include "os/clock.h"
+#include "os/cpu_topology.h"
+#include "os/instance.h"
+#include "policy/classic.h"
+#include "policy/global.h"
+#include "runtime/options.h"
+#include "sched/dump.h"
+#include "sched/hooks.h"
+#include "sched/machines.h"
+#include "sched/world.h"
+#include "service/crash.h"
+#include "service/deadlock.h"
+#include "service/sysmon.h"
+#include "weft/error.h"
+#include "weft/go.h"
+
+// The composition root: reads the environment, picks policy and services, wires them, and takes them down.
+namespace weft {
+namespace {
+
+using sched::Counter;
+using sched::scheduler;
+
+constexpr std::int64_t kExitLimitNs = 150'000'000;
+
+os::RankedMutex<base::Rank::kRuntimeStart> start_lock;
+options first_options;          // of the first run(), read by start
+runtime::Settings environment;  // valid once started
+pid_t owner_pid = 0;
+
+sched::Policy* policy_named(policy_kind kind) {
+  static policy::Classic classic;
+  static policy::Global global;
+  switch (kind) {
+    case policy_kind::classic: return &classic;
+    case policy_kind::global: return &global;
+    case policy_kind::batch: break;
+  }
+  throw std::invalid_argument("weft: the policy 'batch' is not available in this version; use classic or global");
+}
+
+policy_kind kind_of(runtime::PolicyName name) {
+  switch (name) {
+    case runtime::PolicyName::kClassic: return policy_kind::classic;
+    case runtime::PolicyName::kGlobal: return policy_kind::global;
+    case runtime::PolicyName::kBatch: return policy_kind::batch;
+  }
+  return policy_kind::classic;
+}
+
+void require_valid_maxprocs(int n) {
+  if (n < 1 || n > static_cast<int>(sched::kMaxProcessors))
+    throw std::invalid_argument("weft: maxprocs must be between 1 and 1024, not " + std::to_string(n));
+}
+
+// --- process end and fork ---
+
+void stop_at_exit() {
+  if (getpid() != owner_pid || scheduler.exiting.load_acquire()) return;  // pairs: exiting
+  sched::stop_the_world_for_exit(kExitLimitNs);
+}
+
+void before_fork() { scheduler.machines_lock.lock(); }
+void after_fork_in_parent() { scheduler.machines_lock.unlock(); }
+void after_fork_in_child() {
+  scheduler.machines_lock.unlock();
+  sched::forked_in_child();
+}
+
+// --- hooks ---
+
+void warn_thread_refused(int error) {
+  char text[256];
+  const int length = std::snprintf(text, sizeof text,
+                                   "weft: the system refuses another thread (%s); goroutines go on with the %u there are, blocking calls queue\n",
+                                   std::strerror(error), scheduler.threads.load_relaxed());
+  base::write_stderr(text, static_cast<std::size_t>(length));
+}
+
+std::size_t describe_thread(char* buffer, std::size_t size) noexcept {
+  const sched::Goroutine* g = os::current_g();
+  const sched::Machine* m = os::current_m();
+  const sched::Processor* p = os::current_p();
+  if (m == nullptr) return 0;
+  const int length = std::snprintf(buffer, size, "  on goroutine %llu, M %u, P %d, policy %d, idle %u, spinning %u\n",
+                                   static_cast<unsigned long long>(g != nullptr ? g->id : 0), m->id, p != nullptr ? static_cast<int>(p->id) : -1,
+                                   static_cast<int>(scheduler.policy->kind()), scheduler.idle.look().idle(), scheduler.idle.look().spinning());
+  return length < 0 ? 0 : std::min<std::size_t>(static_cast<std::size_t>(length), size);
+}
+
+void remember_preempt_flag() { os::current_m()->preempt_flag = &detail::preempt_requested; }
+
+// --- start ---
+
+void refuse_second_copy() {
+  os::mark_instance_started();
+  if (const char* other = os::other_started_instance())
+    base::fatal_exit(2, "weft: two copies of the runtime in one process; the other is in %s. Link weft into one shared object only", other);
+}
+
+void apply_settings() {
+  sched::Settings& settings = scheduler.settings;
+  if (environment.preempt) settings.preempt = *environment.preempt;
+  if (environment.slice_ms) settings.slice_ns = *environment.slice_ms * 1'000'000ll;
+  if (environment.debug.spin_us) settings.spin_us = *environment.debug.spin_us;
+  if (environment.max_threads) settings.max_threads = static_cast<std::uint32_t>(*environment.max_threads);
+  else if (first_options.max_threads != 0) settings.max_threads = static_cast<std::uint32_t>(std::min<std::size_t>(first_options.max_threads, 1'000'000));
+  scheduler.stacks.set_default_size(environment.stack_size.value_or(first_options.stack_size));
+}
+
+void start_locked() {
+  environment = runtime::settings_from_environment_or_exit();
+  refuse_second_copy();
+  owner_pid = getpid();
+  os::calibrate_ticks();
+  os::refresh_allowed_cpus();
+  apply_settings();
+  base::set_describe_thread(describe_thread);
+  sched::hooks.warn_thread_refused = warn_thread_refused;
+  sched::hooks.poke_sysmon = service::poke_sysmon;
+  sched::hooks.all_idle = service::check_for_deadlock;
+  sched::hooks.thread_started = remember_preempt_flag;
+  service::install_crash_reports(service::request_dump_and_exit);
+
+  const int by_hand = environment.maxprocs.value_or(first_options.maxprocs);
+  const int maxprocs = by_hand != 0 ? by_hand : os::default_maxprocs();
+  sched::Policy* policy;
+  try {
+    policy = policy_named(environment.policy ? kind_of(*environment.policy) : first_options.policy);
+  } catch (const std::invalid_argument& error) {
+    base::fatal_exit(2, "%s", error.what());
+  }
+  sched::start_scheduler(policy, static_cast<std::uint32_t>(maxprocs));
+  service::SysmonOptions sysmon;
+  sysmon.schedtrace_ns = environment.schedtrace_ms.value_or(0) * 1'000'000ll;
+  sysmon.follow_cpu_limits = by_hand == 0;
+  service::set_helper_threads(1);
+  if (!service::start_sysmon(sysmon))
+    base::fatal_exit(2, "weft: the system refuses to create the first thread of the runtime (%s); raise the limit on threads (ulimit -u, pids.max)",
+                     std::strerror(errno));
+  std::atexit(stop_at_exit);
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+}  // namespace
+
+void api::start_runtime() {
+  std::lock_guard guard(start_lock);
+  if (!scheduler.started.load_acquire()) start_locked();  // pairs: started
+}
+
+namespace detail {
+
+void apply_options(const options& wanted) {
+  if (wanted.maxprocs != 0) require_valid_maxprocs(wanted.maxprocs);
+  if (!scheduler.started.load_acquire()) {  // pairs: started
+    if (wanted.policy == policy_kind::batch) policy_named(wanted.policy);  // throws: not available
+    {
+      std::lock_guard guard(start_lock);
+      if (!scheduler.started.load_acquire()) {  // pairs: started
+        first_options = wanted;
+        start_locked();
+        return;
+      }
+    }
+  }
+  if (wanted.maxprocs != 0 && !environment.maxprocs && wanted.maxprocs != runtime::maxprocs()) runtime::set_maxprocs(wanted.maxprocs);
+  if (wanted.policy != runtime::policy() && !environment.policy && wanted.policy != policy_kind::classic) runtime::set_policy(wanted.policy);
+}
+
+void run_returned() noexcept {
+  // Objects of static storage made since the last time would be destroyed before an older handler runs.
+  static base::Atom<int> registered{0};
+  if (os::current_g() == nullptr && registered.fetch_add_relaxed(1) < 1000) std::atexit(stop_at_exit);
+}
+
+}  // namespace detail
+
+namespace runtime {
+
+int maxprocs() {
+  api::ensure_started();
+  return static_cast<int>(sched::maxprocs());
+}
+
+int set_maxprocs(int n) {
+  require_valid_maxprocs(n);
+  api::ensure_started();
+  service::set_follow_cpu_limits(false);
+  sched::stop_the_world();
+  const auto old = static_cast<int>(sched::maxprocs());
+  if (n != old) sched::resize(static_cast<std::uint32_t>(n));
+  sched::start_the_world();
+  return old;
+}
+
+policy_kind policy() {
+  api::ensure_started();
+  return static_cast<policy_kind>(scheduler.policy->kind());
+}
+
+void set_policy(policy_kind kind) {
+  sched::Policy* wanted = policy_named(kind);
+  api::ensure_started();
+  sched::stop_the_world();
+  if (wanted != scheduler.policy) sched::change_policy(wanted);
+  sched::start_the_world();
+}
+
+std::size_t num_goroutines() {
+  // Finished is read first: a goroutine that ends in between is counted once too often, never negative.
+  const std::uint64_t finished = sched::total(Counter::kFinished);
+  return sched::total(Counter::kSpawns) - finished;
+}
+
+void detail::stop() {
+  api::ensure_started();
+  sched::stop_the_world();
+}
+void detail::start() noexcept { sched::start_the_world(); }
+
+void dump(std::ostream& out) {
+  stop_the_world([&] {
+    sched::dump_goroutines([](void* context, std::string_view text) { *static_cast<std::ostream*>(context) << text; }, &out);
+  });
+}
+
+stats read_stats() {
+  api::ensure_started();
+  stats result;
+  result.goroutines = num_goroutines();
+  result.spawns = sched::total(Counter::kSpawns);
+  result.switches = sched::total(Counter::kSwitches);
+  result.steals_tried = sched::total(Counter::kStealsTried);
+  result.steals_won = sched::total(Counter::kStealsWon);
+  result.goroutines_stolen = sched::total(Counter::kGoroutinesStolen);
+  result.global_gets = sched::total(Counter::kGlobalGets);
+  result.overflows = sched::total(Counter::kOverflows);
+  result.parks = sched::total(Counter::kParks);
+  result.unparks = sched::total(Counter::kUnparks);
+  const sched::IdleView view = scheduler.idle.look();
+  result.spinning = view.spinning();
+  result.spinning_max = scheduler.spinning_max.load_relaxed();
+  result.idle_ps = view.idle();
+  result.threads = scheduler.threads.load_relaxed();
+  result.threads_created = scheduler.threads_created.load_relaxed();
+  result.threads_throttled = sched::total(Counter::kThreadsThrottled);
+  result.handoffs = sched::total(Counter::kHandoffs);
+  result.syscalls = sched::total(Counter::kCalls);
+  result.retakes = sched::total(Counter::kRetakes);
+  result.preempts_requested = sched::total(Counter::kPreemptsRequested);
+  result.preempts_done = sched::total(Counter::kPreemptsDone);
+  result.preempts_refused = sched::total(Counter::kPreemptsRefused);
+  result.netpoll_wakeups = sched::total(Counter::kNetpollWakeups);
+  result.timers_fired = sched::total(Counter::kTimersFired);
+  result.stw_count = scheduler.stw_count.load_relaxed();
+  result.stw_last_ns = scheduler.stw_last_ns.load_relaxed();
+  result.stw_max_ns = scheduler.stw_max_ns.load_relaxed();
+  result.same_thread = sched::total(Counter::kLastMachineHits);
+  result.other_thread = sched::total(Counter::kLastMachineMisses);
+  result.same_processor = sched::total(Counter::kLastProcessorHits);
+  result.slots_stolen = sched::total(Counter::kSlotsStolen);
+  result.idle_runs = sched::total(Counter::kIdleRuns);
+  result.locked_handoffs = sched::total(Counter::kLockedHandoffs);
+  result.long_calls = sched::total(Counter::kLongCalls);
+  result.passive_sleeps = sched::total(Counter::kPassiveSleeps);
+  result.spins = sched::total(Counter::kSpins);
+  result.starts = sched::total(Counter::kStarts);
+  std::uint64_t runnable = scheduler.inject.size() + scheduler.idle_priority.size() + scheduler.starved.size();
+  for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) {
+    const sched::Processor& p = *scheduler.processors[i];
+    if (scheduler.policy->kind() != sched::PolicyKind::kGlobal) runnable += scheduler.policy->backlog(p);
+    if (p.slot.load_relaxed()) ++runnable;
+    if (p.status() == sched::PStatus::kRunning) ++result.running;
+    if (p.status() == sched::PStatus::kInCall) ++result.in_syscall;
+  }
+  result.running -= std::min(result.running, result.spinning);
+  result.in_syscall += static_cast<std::uint64_t>(std::max<std::int64_t>(scheduler.in_call.load_relaxed(), 0));
+  result.runnable = runnable;
+  const std::uint64_t active = result.runnable + result.running + result.in_syscall;
+  result.waiting = result.goroutines > active ? result.goroutines - active : 0;
+  return result;
+}
+
+}  // namespace runtime
+}  // namespace weft

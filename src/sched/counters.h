@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/atomic.h"
+
+namespace weft::sched {
+
+// What the runtime counts. Each P has its own set, bumped by its owner without a locked operation; sums are made on reading.
+enum class Counter : std::uint8_t {
+  kSpawns,
+  kFinished,
+  kSwitches,
+  kStealsTried,
+  kStealsWon,
+  kGoroutinesStolen,
+  kSlotsStolen,
+  kGlobalGets,
+  kOverflows,
+  kParks,
+  kUnparks,
+  kSpins,
+  kPassiveSleeps,
+  kHandoffs,
+  kCalls,
+  kLongCalls,
+  kRetakes,
+  kPreemptsRequested,
+  kPreemptsDone,
+  kPreemptsRefused,
+  kNetpollWakeups,
+  kTimersFired,
+  kThreadsThrottled,
+  kLastMachineHits,
+  kLastMachineMisses,
+  kLastProcessorHits,
+  kIdleRuns,
+  kLockedHandoffs,
+  kStarts,
+  kCount,
+};
+
+class CounterSet {
+ public:
+  // Owner of the P only.
+  void bump(Counter counter, std::uint64_t by = 1) noexcept { at(counter).bump(by); }
+  // Anybody.
+  void add(Counter counter, std::uint64_t by = 1) noexcept { at(counter).fetch_add_relaxed(by); }
+  std::uint64_t read(Counter counter) const noexcept { return values_[static_cast<std::size_t>(counter)].load_relaxed(); }
+
+ private:
+  base::Atom<std::uint64_t>& at(Counter counter) noexcept { return values_[static_cast<std::size_t>(counter)]; }
+  std::array<base::Atom<std::uint64_t>, static_cast<std::size_t>(Counter::kCount)> values_{};
+};
+
+}  // namespace weft::sched

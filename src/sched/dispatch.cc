@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: MIT
+#include "sched/dispatch.h"
+
+#include <algorithm>
+#include <sched.h>
+
+#include "arch/context.h"
+#include "os/clock.h"
+#include "sched/locals.h"
+#include "sched/machines.h"
+#include "sched/spawn.h"
+
+namespace weft::sched {
+namespace {
+
+constexpr std::uint32_t kSlotStreakLimit = 16;
+constexpr std::uint32_t kTimerCheckInterval = 8;  // dispatches between looks at the clock while timers are pending
+constexpr std::uint8_t kLongRunnerMax = 4;
+
+// --- rule R.5: does this goroutine compute on after waking others? ---
+
+// The sampled goroutine leaves the P: how long did it go on?
+inline void close_sample(Goroutine* g) noexcept {
+  if (WEFT_LIKELY(g->ready_at == 0)) return;
+  const std::uint64_t ran = os::ticks() - g->ready_at;
+  g->ready_at = 0;
+  if (ran > os::us_to_ticks(scheduler.settings.long_us)) {
+    g->short_runner = 0;
+    g->long_runner = static_cast<std::uint8_t>(std::min<int>(g->long_runner + 2, kLongRunnerMax));
+  } else {
+    if (g->short_runner < 2) ++g->short_runner;
+    if (g->long_runner > 0) --g->long_runner;
+  }
+  g->watched = g->long_runner > 1;
+}
+
+__attribute__((noinline)) bool look_closer(Processor& p, Goroutine* g) noexcept {
+  const std::uint32_t watch = p.watch.load_relaxed();
+  if (watch != 0) p.watch.store_relaxed(0);  // a lost bit is set again at the next occasion
+  if (watch & kWatchCaughtAged) {
+    g->long_runner = kLongRunnerMax;
+    g->watched = 1;
+  }
+  if (g->ready_at == 0) g->ready_at = os::ticks();
+  return g->watched != 0;
+}
+
+inline bool computes_on(Processor& p) noexcept {
+  Goroutine* g = os::current_g();
+  return g != nullptr && WEFT_UNLIKELY((p.watch.load_relaxed() | g->watched) != 0) && look_closer(p, g);
+}
+
+// --- placing work ---
+
+inline void place(Processor& p, Runnable runnable, Hint hint) noexcept {
+  const IdleView view = scheduler.idle.look();
+  if (WEFT_UNLIKELY(!view.quiet()) && computes_on(p)) hint = Hint::kVisible;
+  if (scheduler.policy->ready(p, runnable, hint) == Placed::kQueue) {
+    wake_for_queued_work(&p);
+  } else if (WEFT_UNLIKELY(view.idle() > 0 && view.spinning() == 0)) {
+    // W2: a spinner would have seen to it. Known short runners (tickers) are not worth a wake.
+    const Goroutine* g = os::current_g();
+    if (g == nullptr || g->short_runner < 2) wake_one(&p);
+  }
+}
+
+// Every 61st dispatch: how long do goroutines run here, and is it time to sample one?
+__attribute__((noinline)) void sample_dispatch(Processor& p) noexcept {
+  const std::uint64_t now = os::ticks();
+  const std::uint64_t ns = (now - p.sampled_at) * 1000 / os::ticks_per_us() / kGlobalInterval;
+  p.sampled_at = now;
+  p.average_ns = static_cast<std::uint32_t>(std::min<std::uint64_t>((p.average_ns + ns) / 2, UINT32_MAX / 4));
+  if (scheduler.idle.look().quiet()) return;
+  p.watch.fetch_or_relaxed(kWatchSample);
+  if (scheduler.policy->backlog(p) > 0) wake_for_queued_work(&p);
+}
+
+// What this P runs next, or nothing: then g0 decides.
+inline Runnable pick(Processor& p) noexcept {
+  p.tick.bump();
+  if (WEFT_UNLIKELY(p.attention.load_relaxed() != 0)) return Runnable();  // g0 sees to it
+  if (WEFT_UNLIKELY(p.until_global == 1)) sample_dispatch(p);
+  if (WEFT_UNLIKELY(p.timers.next_ns() != TimerHeap::kNever) && --p.until_timers == 0) {
+    p.until_timers = kTimerCheckInterval;
+    const std::int64_t now = os::now_ns();
+    if (p.timers.next_ns() <= now) p.counters.bump(Counter::kTimersFired, p.timers.run_due(now, true));
+  }
+  return scheduler.policy->next(p);
+}
+
+// --- the switch ---
+
+inline void save_thread_state(Goroutine* g, const Machine& m) noexcept {
+  g->saved_errno = *m.errno_address;
+  g->caught_exceptions = m.exceptions->caught;
+  g->uncaught_exceptions = m.exceptions->uncaught;
+}
+inline void restore_thread_state(const Goroutine* g, const Machine& m) noexcept {
+  *m.errno_address = g->saved_errno;
+  m.exceptions->caught = g->caught_exceptions;
+  m.exceptions->uncaught = g->uncaught_exceptions;
+}
+inline void clear_thread_state(const Machine& m) noexcept {
+  *m.errno_address = 0;
+  m.exceptions->caught = nullptr;
+  m.exceptions->uncaught = 0;
+}
+
+// Takes a runnable goroutine that may still be on its way out of another thread. The wait is bounded: that thread may have
+// lost its CPU between publishing and saving, and then a busy wait would cost the kernel's whole slice.
+inline void* take_context(Goroutine* g) noexcept {
+  void* sp = g->sp.load_acquire();  // pairs: goroutine.sp
+  for (unsigned looks = 0; WEFT_UNLIKELY(sp == nullptr); sp = g->sp.load_acquire()) {  // pairs: goroutine.sp
+    if (++looks < 64) {
+      base::cpu_relax();
+    } else {
+      looks = 0;
+      sched_yield();
+    }
+  }
+  g->sp.store_relaxed(nullptr);  // ours now
+  return sp;
+}
+
+__attribute__((noinline)) void check_unguarded_stack(const Goroutine* g) noexcept {
+  const auto* here = static_cast<const std::byte*>(__builtin_frame_address(0));
+  if (here < g->stack_bottom + 512)
+    base::fatal("goroutine %llu: stack overflow (limit %u KiB; this kernel gives no guard page for it)",
+                static_cast<unsigned long long>(g->id), g->stack_bytes / 1024);
+}
+
+inline void starts_running(Processor& p, Goroutine* g) noexcept {
+  transition(g, GStatus::kRunnable, GStatus::kRunning);
+  if (g->last_p == p.id) p.counters.bump(Counter::kLastProcessorHits);
+  g->last_p = static_cast<std::uint16_t>(p.id);
+  p.counters.bump(Counter::kSwitches);
+}
+
+// Gives a record the G and stack it will run on. Null: no stack to be had now.
+inline Goroutine* attach(Processor& p, Runnable runnable) noexcept {
+  Goroutine* g = WEFT_LIKELY(!runnable.has_extra()) ? scheduler.stacks.take(p) : take_goroutine_for(p, runnable);
+  if (g != nullptr) g->record = runnable.record();
+  return g;
+}
+
+// Returns on the resumed side: perhaps much later, perhaps on another thread.
+__attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& p, Machine& m, Runnable next) noexcept {
+  if (WEFT_UNLIKELY(!next || (g->flags & kGSlowSwitch) != 0)) {
+    m.handed = next;
+    switch_to_system_stack(g);
+    return;
+  }
+  close_sample(g);
+  Goroutine* target;
+  void* context;
+  if (next.is_record()) {
+    target = attach(p, next);
+    if (WEFT_UNLIKELY(target == nullptr)) {
+      m.handed = next;
+      switch_to_system_stack(g);
+      return;
+    }
+    context = arch::make_context(target);
+  } else {
+    target = next.goroutine();
+    if (target == g) {  // made runnable again before it left
+      starts_running(p, g);
+      arch::fiber_acquire(g);
+      return;
+    }
+    if (WEFT_UNLIKELY((target->flags & kGSlowSwitch) != 0)) {
+      m.handed = next;
+      switch_to_system_stack(g);
+      return;
+    }
+    context = take_context(target);
+    starts_running(p, target);
+  }
+  save_thread_state(g, m);
+  os::set_current_g(target);
+  arch::fiber_leave(g->fiber, target->fiber, false);
+  weft_switch_context(reinterpret_cast<void**>(&g->sp), context);
+  arch::fiber_arrive(g->fiber);
+  arch::fiber_acquire(g);
+  restore_thread_state(g, *os::current_m());
+}
+
+[[noreturn]] void jump_to_system_stack(Goroutine* ended) noexcept {
+  Machine& m = *os::current_m();
+  m.dead = ended;
+  os::set_current_g(nullptr);
+  arch::fiber_leave(ended->fiber, m.fiber, true);
+  weft_jump_context(m.g0_sp);
+}
+
+// A record has been attached to the current G: it becomes a goroutine of its own.
+inline void start_goroutine(Processor& p, Goroutine* g) noexcept {
+  if (WEFT_LIKELY((g->flags & kGDetails) == 0) || g->id == 0) g->id = new_goroutine_id(p);
+  g->site = g->record->site;
+  g->last_p = static_cast<std::uint16_t>(p.id);
+  p.counters.bump(Counter::kStarts);
+  transition(g, GStatus::kDead, GStatus::kRunning);
+}
+
+// User code may run here (destructors of goroutine locals), so P is read afterwards.
+inline Processor& finish_goroutine(Goroutine* g) noexcept {
+  if (WEFT_UNLIKELY((g->flags & kGDetails) != 0)) clear_details(g);
+  Processor& p = *os::current_p();
+  g->ready_at = 0;
+  g->long_runner = g->short_runner = g->watched = 0;
+  g->long_calls = 0;
+  transition(g, GStatus::kRunning, GStatus::kDead);
+  p.counters.bump(Counter::kFinished);
+  return p;
+}
+
+}  // namespace
+
+Scheduler scheduler;
+
+std::uintptr_t& link_of(Runnable runnable) noexcept {
+  return runnable.is_record() ? runnable.record()->link : runnable.goroutine()->link;
+}
+
+void switch_to_system_stack(Goroutine* g) noexcept {
+  close_sample(g);
+  Machine& m = *os::current_m();
+  if (WEFT_UNLIKELY((g->flags & kGUnguarded) != 0)) check_unguarded_stack(g);
+  save_thread_state(g, m);
+  os::set_current_g(nullptr);
+  arch::fiber_leave(g->fiber, m.fiber, false);
+  weft_switch_context(reinterpret_cast<void**>(&g->sp), m.g0_sp);
+  arch::fiber_arrive(g->fiber);
+  arch::fiber_acquire(g);
+  restore_thread_state(g, *os::current_m());
+}
+
+void execute_on_system_stack(Machine& m, Runnable runnable) noexcept {
+  Processor& p = *m.p;
+  Goroutine* target;
+  void* context;
+  if (runnable.is_record()) {
+    target = attach(p, runnable);
+    if (target == nullptr) {  // waits until a goroutine ends
+      scheduler.starved.push(runnable);
+      return;
+    }
+    context = arch::make_context(target);
+  } else {
+    target = runnable.goroutine();
+    context = take_context(target);
+    starts_running(p, target);
+  }
+  os::set_current_g(target);
+  arch::fiber_leave(m.fiber, target->fiber, false);
+  weft_switch_context(&m.g0_sp, context);
+  arch::fiber_arrive(m.fiber);
+}
+
+void park() noexcept {
+  WEFT_DCHECK(!os::holds_any_rank(), "a goroutine parks holding none of the runtime's locks");
+  Goroutine* g = os::current_g();
+  Processor& p = *os::current_p();
+  Machine& m = *os::current_m();
+  // A locked goroutine's thread runs nothing else: g0 gives the P away.
+  switch_from(g, p, m, WEFT_UNLIKELY((g->flags & kGLocked) != 0) ? Runnable() : pick(p));
+}
+
+void yield() noexcept {
+  Goroutine* g = os::current_g();
+  Processor* p = os::current_p();
+  if (p == nullptr) {  // a plain thread, or inside a blocking call
+    sched_yield();
+    return;
+  }
+  Runnable next;
+  if (WEFT_LIKELY((g->flags & kGSlowSwitch) == 0 && p->attention.load_relaxed() == 0)) {
+    next = pick(*p);
+    if (!next && scheduler.inject.empty()) {  // nothing else to run here
+      close_sample(g);
+      return;
+    }
+  }
+  transition(g, GStatus::kRunning, GStatus::kRunnable);
+  arch::fiber_release(g);
+  if (WEFT_LIKELY((g->flags & kGIdle) == 0)) {
+    scheduler.policy->ready(*p, Runnable(g), Hint::kYield);
+    wake_for_queued_work(p);
+  } else {
+    scheduler.idle_priority.push(Runnable(g));
+  }
+  switch_from(g, *p, *os::current_m(), next);
+}
+
+void ready(Goroutine* g) noexcept {
+  transition(g, GStatus::kWaiting, GStatus::kRunnable);
+  arch::fiber_release(g);
+  Processor* p = os::current_p();
+  if (WEFT_UNLIKELY((g->flags & kGIdle) != 0)) {
+    scheduler.idle_priority.push(Runnable(g));
+    wake_for_queued_work(p);
+  } else if (WEFT_LIKELY(p != nullptr)) {
+    if (WEFT_UNLIKELY(scheduler.settings.wake_on_last_p) && send_to_last_processor(*p, g)) return;
+    place(*p, Runnable(g), Hint::kWake);
+  } else {
+    inject(Runnable(g));
+  }
+}
+
+void submit(Runnable record) noexcept {
+  Processor* p = os::current_p();
+  arch::fiber_release(record.record());
+  count(p, Counter::kSpawns);
+  if (WEFT_UNLIKELY(record.has_extra()) && extra_of(record).idle) {
+    scheduler.idle_priority.push(record);
+    wake_for_queued_work(p);
+  } else if (WEFT_LIKELY(p != nullptr)) {
+    place(*p, record, Hint::kSpawn);
+  } else {
+    inject(record);
+  }
+}
+
+void inject(Runnable runnable) noexcept {
+  scheduler.inject.push(runnable);
+  wake_for_queued_work(os::current_p());
+}
+
+void inject(RunnableList& chain) noexcept {
+  if (chain.empty()) return;
+  scheduler.inject.push(chain);
+  wake_for_queued_work(os::current_p());
+}
+
+void wake_for_queued_work(Processor* p) noexcept {
+  base::full_fence();  // pairs: submit.retire
+  const IdleView view = scheduler.idle.look();
+  if (view.quiet()) return;
+  if (view.passive()) {
+    if (view.suppressed() && p != nullptr) {
+      // Stealing proved worthless just now: only a backlog that costs more than a wake is worth another try.
+      const std::uint64_t backlog = scheduler.policy->backlog(*p);
+      if (backlog < 128 && backlog * p->average_ns < std::uint64_t{scheduler.settings.long_us} * 1000) return;
+    }
+    wake_passive(p);
+  } else if (view.idle() > 0 && view.spinning() == 0) {
+    wake_one(p);
+  }
+}
+
+Runnable take_injected(Processor& p) noexcept {
+  const std::size_t size = scheduler.inject.size();
+  if (size == 0) return Runnable();
+  const std::size_t share = std::min<std::size_t>(size / maxprocs() + 1, kRunQueueCapacity / 2);
+  RunnableList batch = scheduler.inject.pop(share);
+  p.counters.bump(Counter::kGlobalGets, batch.size());
+  const Runnable first = batch.pop();
+  bool queued = false;
+  while (const Runnable other = batch.pop()) {
+    scheduler.policy->ready(p, other, Hint::kYield);
+    queued = true;
+  }
+  if (queued) wake_for_queued_work(&p);
+  return first;
+}
+
+void end_goroutine() noexcept {
+  Goroutine* g = os::current_g();
+  SpawnRecord* record = g->record;
+  scheduler.records.give(finish_goroutine(g), record);
+  jump_to_system_stack(g);
+}
+
+// Runs goroutines to their end on this stack: when one has ended and the next is an unstarted record, it starts right here,
+// on the same G and stack, without a switch.
+extern "C" __attribute__((used)) void weft_goroutine_main() {
+  Goroutine* g = os::current_g();
+  arch::fiber_arrive(g->fiber);
+  clear_thread_state(*os::current_m());
+  for (;;) {
+    SpawnRecord* record = g->record;
+    arch::fiber_acquire(record);
+    start_goroutine(*os::current_p(), g);
+    entry_of(*record)(record);
+
+    if (WEFT_UNLIKELY((g->flags & (kGSlowSwitch | kGOwnStack)) != 0 || !scheduler.starved.empty())) end_goroutine();
+    Processor& p = finish_goroutine(g);
+    scheduler.records.give(p, record);
+    const Runnable next = pick(p);
+    if (WEFT_LIKELY(next.is_record() && !next.has_extra())) {
+      g->record = next.record();
+      continue;
+    }
+    Machine& m = *os::current_m();
+    if (!next || next.is_record() || (next.goroutine()->flags & kGSlowSwitch) != 0) {
+      m.handed = next;
+      jump_to_system_stack(g);
+    }
+    Goroutine* target = next.goroutine();
+    void* context = take_context(target);
+    starts_running(p, target);
+    scheduler.stacks.give(p, g);
+    os::set_current_g(target);
+    arch::fiber_leave(g->fiber, target->fiber, true);
+    weft_jump_context(context);
+  }
+}
+
+std::uint64_t total(Counter counter) noexcept {
+  std::uint64_t sum = scheduler.shared_counters.read(counter);
+  for (Processor* p : scheduler.processors) {
+    if (p == nullptr) break;
+    sum += p->counters.read(counter);
+  }
+  return sum;
+}
+
+}  // namespace weft::sched

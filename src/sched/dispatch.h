@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+
+#include "sched/scheduler.h"
+
+// Park, ready, yield, spawn: the moves of a goroutine, and the switch under them.
+//   Switching   goes directly from goroutine to goroutine; g0 (the thread's own stack) only when the P has nothing, when
+//               somebody wants the P's attention, or when a locked goroutine is involved.
+//   Parking     begin_wait(); publish yourself where the waker finds you; drop locks; park(). A ready() that comes before the
+//               switch is finished waits for sp (goroutine.h), so nothing is lost and no hook is needed.
+//   May switch  park, yield, end: after them M and P are other ones; read them again.
+namespace weft::sched {
+
+// The caller's goroutine, about to be published to a waker.
+inline void begin_wait(Goroutine* g, WaitReason reason, const void* object) noexcept {
+  g->wait_reason = reason;
+  g->wait_object = object;
+  g->wait_since_ms = scheduler.coarse_ms.load_relaxed();  // a clock for people
+  transition(g, GStatus::kRunning, GStatus::kWaiting);
+}
+// It turned out that there is nothing to wait for, and nobody has been told.
+inline void call_off_wait(Goroutine* g) noexcept { transition(g, GStatus::kWaiting, GStatus::kRunning); }
+
+void park() noexcept;                       // may switch
+void yield() noexcept;                      // may switch
+void ready(Goroutine* g) noexcept;          // any thread; g is waiting
+void submit(Runnable record) noexcept;      // any thread; a filled spawn record
+void inject(Runnable runnable) noexcept;    // any thread: to the global queue, and wakes whoever is needed
+void inject(RunnableList& chain) noexcept;
+
+// Ends the current goroutine; its frames have been unwound or are given up.
+[[noreturn]] void end_goroutine() noexcept;
+
+// g0 runs this goroutine or record until something switches back to g0.
+void execute_on_system_stack(Machine& m, Runnable runnable) noexcept;
+
+// Leaves the current goroutine, which has been published, for g0.
+void switch_to_system_stack(Goroutine* g) noexcept;  // may switch
+
+// Work has been put where p's thieves find it: wake whoever rule R says.
+void wake_for_queued_work(Processor* p) noexcept;
+
+// A batch of the global queue: one to run, the rest to p's queue (B01).
+Runnable take_injected(Processor& p) noexcept;
+
+}  // namespace weft::sched

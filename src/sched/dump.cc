@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "sched/dump.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "arch/context.h"
+#include "os/backtrace.h"
+#include "os/symbolizer.h"
+#include "sched/scheduler.h"
+#include "sched/spawn.h"
+
+namespace weft::sched {
+namespace {
+
+constexpr std::size_t kUnwinderNeeds = 24 * 1024;  // stack the unwinder may use below a parked context
+
+struct Capture {
+  void** out;
+  std::size_t max;
+  std::size_t count = 0;
+};
+
+void capture_here(void* argument) {
+  auto* capture = static_cast<Capture*>(argument);
+  capture->count = os::capture_backtrace(capture->out, capture->max, 1);
+}
+
+const Machine* machine_in_call_of(const Goroutine* g) noexcept {
+  for (const Machine* m = scheduler.all_machines; m != nullptr; m = m->all_next)
+    if (m->current != nullptr && m->current->g == g) return m;
+  return nullptr;
+}
+
+std::string waiting_time(const Goroutine* g) {
+  const std::uint32_t seconds = (scheduler.coarse_ms.load_relaxed() - g->wait_since_ms) / 1000;
+  if (seconds >= 120) return ", " + std::to_string(seconds / 60) + " minutes";
+  if (seconds >= 1) return ", " + std::to_string(seconds) + " s";
+  return {};
+}
+
+std::string headline(const Goroutine* g) {
+  char who[128];
+  describe_goroutine(g, who, sizeof who);
+  std::string line = std::string(who) + " [";
+  const GStatus status = g->status.load_relaxed();
+  if (status == GStatus::kWaiting) {
+    line += name_of(g->wait_reason) + waiting_time(g);
+    if (g->wait_object != nullptr) {
+      char object[32];
+      std::snprintf(object, sizeof object, ", on %p", g->wait_object);
+      line += object;
+    }
+  } else {
+    line += name_of(status);
+  }
+  if (g->flags & kGLocked) line += ", locked to thread";
+  if (g->flags & kGIdle) line += ", idle priority";
+  return line + "]:\n";
+}
+
+std::string origin(const Goroutine* g) {
+  std::string text;
+  if (g->site != 0) {
+    void* pc = const_cast<void*>(code_address(g->site));
+    text = "started by";
+    if (g->parent != 0) text += " goroutine " + std::to_string(g->parent);
+    text += " at\n" + os::format_frames(&pc, 1, "  ");
+  }
+  return text;
+}
+
+std::string stack_text(Goroutine* g, std::size_t max_frames) {
+  std::vector<void*> frames(max_frames);
+  std::size_t count = 0;
+  if (g == os::current_g()) {
+    count = os::capture_backtrace(frames.data(), frames.size(), 2);
+  } else {
+    count = capture_parked(g, frames.data(), frames.size());
+  }
+  return os::format_frames(frames.data(), count, "  ");
+}
+
+}  // namespace
+
+std::size_t describe_goroutine(const Goroutine* g, char* buffer, std::size_t size) noexcept {
+  const int length = g->name != nullptr
+                         ? std::snprintf(buffer, size, "goroutine %llu \"%s\"", static_cast<unsigned long long>(g->id), g->name->c_str())
+                         : std::snprintf(buffer, size, "goroutine %llu", static_cast<unsigned long long>(g->id));
+  return length < 0 ? 0 : std::min<std::size_t>(static_cast<std::size_t>(length), size - 1);
+}
+
+std::size_t capture_parked(Goroutine* g, void** out, std::size_t max) noexcept {
+  if (g->status.load_relaxed() == GStatus::kInCall) {
+    const Machine* m = machine_in_call_of(g);
+    if (m == nullptr || m->call_frame == nullptr) return 0;
+    return os::capture_from_frame_pointer(m->call_frame, m->call_pc, g->stack_bottom, g->stack_top(), out, max);
+  }
+  void* sp = g->sp.load_acquire();  // pairs: goroutine.sp
+  if (sp == nullptr) return 0;      // running somewhere
+  Capture capture{out, max};
+  if (static_cast<std::size_t>(static_cast<std::byte*>(sp) - g->stack_bottom) > kUnwinderNeeds) {
+    weft_call_on_context(sp, capture_here, &capture);
+    return capture.count;
+  }
+  return os::capture_from_frame_pointer(arch::context_frame_pointer(sp), arch::context_resume_address(sp), g->stack_bottom, g->stack_top(),
+                                        out, max);
+}
+
+void dump_goroutines(DumpSink sink, void* context, DumpLimits limits) {
+  std::vector<Goroutine*> all;
+  scheduler.stacks.for_each([&](Goroutine* g) {
+    if (g->status.load_relaxed() != GStatus::kDead) all.push_back(g);
+  });
+  std::ranges::sort(all, {}, &Goroutine::id);
+  const std::size_t shown = std::min(all.size(), limits.goroutines);
+  for (std::size_t i = 0; i < shown; ++i) {
+    Goroutine* g = all[i];
+    sink(context, headline(g) + stack_text(g, limits.frames) + origin(g) + "\n");
+  }
+  if (shown < all.size()) sink(context, "... and " + std::to_string(all.size() - shown) + " more goroutines\n");
+  const std::uint64_t spawned = total(Counter::kSpawns), started = total(Counter::kStarts);
+  if (spawned > started) sink(context, std::to_string(spawned - started) + " goroutines have been spawned and not run yet\n");
+}
+
+}  // namespace weft::sched

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "arch/fiber_sanitizer.h"
+#include "base/atomic.h"
+#include "base/cache_line.h"
+#include "base/check.h"
+#include "sched/runnable.h"
+#include "sched/status.h"
+#include "trace/emit.h"
+
+// G: a started goroutine. It lives at the top of its own stack, so that a parked goroutine touches one page and one TLB entry.
+//   Ownership   sp == null while it runs. A goroutine that parks publishes itself (waiter list), drops its locks at once and
+//               then switches; the switch stores sp last. Whoever takes it from a queue waits for sp != null: no hook runs
+//               after the switch. The memory is never unmapped: a stale pointer reads a dead G, not a fault.
+namespace weft::sched {
+
+struct Machine;
+struct Processor;
+class Locals;
+
+// What a spawn with options (name, stack size, idle priority, inherited locals) carries beside the record.
+struct SpawnExtra {
+  std::string name;
+  std::size_t stack_size = 0;  // 0: default
+  bool idle = false;
+  std::uint64_t id = 0;      // 0: given at the start
+  std::uint64_t parent = 0;
+  Locals* inherited = nullptr;
+};
+
+enum GFlags : std::uint8_t {
+  kGLocked = 1,       // wired to a thread (lock_os_thread)
+  kGOwnStack = 2,     // stack of its own size: does not run other records afterwards
+  kGIdle = 4,         // idle priority
+  kGUnguarded = 8,    // no guard page under its stack: the canary is checked at each switch
+  kGDetails = 16,     // has name, locals or a parent to clear at the end
+  kGSystem = 32,      // the runtime's own: not counted for deadlock
+};
+inline constexpr std::uint8_t kGSlowSwitch = kGLocked | kGUnguarded;
+
+struct alignas(base::kCacheLine) Goroutine {
+  base::Atom<void*> sp{nullptr};  // first: weft_switch_context writes it
+  std::uintptr_t link = 0;        // run queues and free lists
+  SpawnRecord* record = nullptr;
+  void* caught_exceptions = nullptr;  // the thread's exception state while not running
+  std::uint32_t uncaught_exceptions = 0;
+  std::int32_t saved_errno = 0;
+  base::Atom<GStatus> status{GStatus::kDead};
+  std::uint8_t flags = 0;
+  WaitReason wait_reason = WaitReason::kNone;
+  std::uint8_t long_runner = 0;    // rule R.5: > 1: computes on after waking others
+  std::uint8_t short_runner = 0;
+  std::uint8_t watched = 0;
+  std::uint16_t last_p = 0;
+  std::uint64_t id = 0;
+
+  // Second line: waiting, identity.
+  const void* wait_object = nullptr;
+  std::uint64_t ready_at = 0;      // ticks of a sampled ready; 0: none
+  std::uint32_t wait_since_ms = 0;  // coarse clock
+  std::uint32_t lock_depth = 0;    // lock_os_thread nesting
+  Machine* locked_m = nullptr;
+  std::byte* stack_bottom = nullptr;  // lowest usable address
+  std::int32_t site = 0;
+  std::uint8_t long_calls = 0;     // predicts whether the next blocking call will be long
+  std::uint32_t held_locks = 0;
+  Locals* locals = nullptr;
+
+  std::string* name = nullptr;
+  std::uint64_t parent = 0;
+  std::uint32_t stack_bytes = 0;  // usable
+  std::uint32_t trace_seq = 0;
+  arch::Fiber fiber;
+
+  std::byte* stack_top() noexcept { return reinterpret_cast<std::byte*>(this); }
+};
+
+// Every change of state goes through here: the check, and the tracer's hook. A plain store: the owner writes.
+inline void transition(Goroutine* g, GStatus from, GStatus to) noexcept {
+  WEFT_DCHECK(g->status.load_relaxed() == from, "a goroutine changes state only from the state its owner put it in");
+  WEFT_DCHECK(is_legal_move(from, to), "a goroutine moves only along the table in status.h");
+  trace::goroutine_moved(g->id, static_cast<unsigned>(from), static_cast<unsigned>(to));
+  g->status.store_relaxed(to);  // published together with the G by the queue or switch that follows
+}
+
+}  // namespace weft::sched

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "sched/handoff.h"
+
+#include "sched/dispatch.h"
+#include "sched/hooks.h"
+#include "sched/machines.h"
+#include "sched/world.h"
+
+namespace weft::sched {
+namespace {
+
+constexpr std::uint8_t kPredictLong = 2, kPredictMax = 3;
+constexpr unsigned kLooksForProcessor = 32;
+
+// Type 2 spinner (A24): an M without a P looks for one, briefly: its goroutine could go on without a queue.
+std::int32_t look_for_processor() noexcept {
+  std::int32_t index = scheduler.idle.pop();
+  if (index >= 0 || maxprocs() == 1) return index;
+  const IdleView view = scheduler.idle.look();
+  if (view.spinning() + scheduler.waiting_spinners.load_relaxed() >= maxprocs()) return index;  // A25
+  scheduler.waiting_spinners.fetch_add_relaxed(1);
+  for (unsigned i = 0; i < kLooksForProcessor && index < 0; ++i) {
+    base::cpu_relax(4);
+    if (scheduler.idle.look().idle() > 0) index = scheduler.idle.pop();
+  }
+  scheduler.waiting_spinners.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
+  return index;
+}
+
+__attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m) noexcept {
+  if (g->long_calls < kPredictMax) g->long_calls = kPredictMax;
+  if (scheduler.exiting.load_acquire()) stay_out_of_the_way();  // pairs: exiting
+  scheduler.in_call.fetch_add_relaxed(-1);
+  const std::int32_t index = look_for_processor();
+  if (index >= 0) {
+    acquire_processor(m, *scheduler.processors[index]);
+    transition(g, GStatus::kInCall, GStatus::kRunning);
+    return;
+  }
+  // A locked goroutine is found in the queue by another M, which hands its P over to this thread.
+  transition(g, GStatus::kInCall, GStatus::kRunnable);
+  arch::fiber_release(g);
+  inject(Runnable(g));
+  switch_to_system_stack(g);
+}
+
+}  // namespace
+
+void enter_call() noexcept {
+  Goroutine* g = os::current_g();
+  Machine& m = *os::current_m();
+  Processor& p = *m.p;
+  p.counters.bump(Counter::kCalls);
+  transition(g, GStatus::kRunning, GStatus::kInCall);
+  m.call_p = &p;
+  m.call_word = Processor::make_word(PStatus::kInCall, m.id, ++m.call_count);
+  m.p = nullptr;
+  os::set_current_p(nullptr);
+  p.word.store_release(m.call_word);  // pairs: processor.word
+  if (WEFT_UNLIKELY(g->long_calls >= kPredictLong)) {
+    if (take_from_call(p, m.call_word)) {
+      scheduler.shared_counters.add(Counter::kLongCalls);
+      hand_off(p);
+    }
+  } else if (WEFT_UNLIKELY(scheduler.sysmon_slow.load_relaxed()) &&
+             (p.slot.load_relaxed() || scheduler.policy->backlog(p) > 0)) {
+    hooks.poke_sysmon();  // there is work behind this call: two looks at a slow pace would be too late
+  }
+}
+
+void leave_call() noexcept {
+  Goroutine* g = os::current_g();
+  Machine& m = *os::current_m();
+  Processor& p = *m.call_p;
+  std::uint64_t word = m.call_word;
+  if (WEFT_LIKELY(p.word.cas_acq_rel(word, Processor::make_word(PStatus::kRunning, m.id, 0)))) {  // pairs: processor.word
+    m.p = &p;
+    os::set_current_p(&p);
+    transition(g, GStatus::kInCall, GStatus::kRunning);
+    if (g->long_calls > 0) --g->long_calls;
+    return;
+  }
+  leave_without_processor(g, m);
+}
+
+bool take_from_call(Processor& p, std::uint64_t word) noexcept {
+  scheduler.in_call.fetch_add_relaxed(1);  // before the P can become idle: the deadlock check must see one of the two
+  if (!p.word.cas_acq_rel(word, Processor::make_word(PStatus::kIdle, 0, 0))) {  // pairs: processor.word
+    scheduler.in_call.fetch_add_relaxed(-1);
+    return false;
+  }
+  p.m = nullptr;
+  trace::processor_stolen(p.id);
+  return true;
+}
+
+}  // namespace weft::sched

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "sched/scheduler.h"
+
+// Blocking calls.
+//   Enter    the P stays wired to the M, marked "in call" in its word (status, M, call number); from then on it belongs to
+//            whoever wins the exchange of that word.
+//   Leave    one CAS takes it back. Somebody was faster (sysmon after two looks, or a stopped world): take an idle P, or queue
+//            the goroutine and sleep.
+//   Predict  a goroutine whose last calls were long gives its P away at once; short calls never wake a thread.
+//   Orders   enter: word release  -- taker: CAS acquire;  taker: new word release -- leave: CAS acquire   (processor.word)
+namespace weft::sched {
+
+// On a goroutine with a P. Until leave_call() the thread counts as a plain one: current_p() is null.
+void enter_call() noexcept;
+void leave_call() noexcept;  // may switch
+
+// Takes the P away from the call that has this word. True: the caller owns it, unwired; the goroutine is counted as in_call.
+bool take_from_call(Processor& p, std::uint64_t word) noexcept;
+
+}  // namespace weft::sched

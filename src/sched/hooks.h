@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstddef>
+
+#include "os/thread.h"
+
+namespace weft::sched {
+
+// What layers above give the scheduler, and tests replace to inject faults. Set before the scheduler starts.
+struct Hooks {
+  void (*thread_started)() = [] {};
+  void (*thread_ending)() = [] {};
+  int (*start_thread)(void (*entry)(void*), void* argument, std::size_t stack_bytes, const char* name) noexcept = os::start_thread;
+  void (*warn_thread_refused)(int error) = [](int) {};
+  void (*poke_sysmon)() = [] {};        // something needs a look sooner than planned
+  void (*all_idle)() = [] {};           // the last P has become idle: deadlock check
+};
+
+extern Hooks hooks;
+
+}  // namespace weft::sched

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+#include <vector>
+
+// Values of goroutine_local objects of one goroutine.
+namespace weft::sched {
+
+class Locals {
+ public:
+  struct Operations {
+    void (*destroy)(void* value) noexcept;
+    void* (*copy)(const void* value);  // null: children do not inherit it
+  };
+  struct Entry {
+    const void* key;
+    void* value;
+    const Operations* operations;
+  };
+
+  Locals() = default;
+  Locals(const Locals&) = delete;
+  // Newest first, as objects of a scope are destroyed.
+  ~Locals() {
+    while (!entries_.empty()) {
+      const Entry entry = entries_.back();
+      entries_.pop_back();
+      entry.operations->destroy(entry.value);
+    }
+  }
+
+  void* find(const void* key) const noexcept {
+    for (const Entry& entry : entries_)
+      if (entry.key == key) return entry.value;
+    return nullptr;
+  }
+  void add(const Entry& entry) { entries_.push_back(entry); }
+  bool has_inheritable() const noexcept {
+    for (const Entry& entry : entries_)
+      if (entry.operations->copy != nullptr) return true;
+    return false;
+  }
+  // A child's starting set. Strong guarantee: a throwing copy leaves nothing behind.
+  Locals* inherit() const {
+    auto* child = new Locals;
+    try {
+      for (const Entry& entry : entries_) {
+        if (entry.operations->copy == nullptr) continue;
+        child->entries_.reserve(child->entries_.size() + 1);
+        child->entries_.push_back({entry.key, entry.operations->copy(entry.value), entry.operations});
+      }
+    } catch (...) {
+      delete child;
+      throw;
+    }
+    return child;
+  }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+}  // namespace weft::sched

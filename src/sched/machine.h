@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+#include <sys/types.h>
+
+#include "arch/fiber_sanitizer.h"
+#include "base/atomic.h"
+#include "base/cache_line.h"
+#include "os/current.h"
+#include "os/note.h"
+#include "sched/runnable.h"
+
+// M: an operating-system thread that runs goroutines when it holds a P, and looks for them on its own stack (g0) when not.
+//   Life      started when a P has work and no idle M is there; sleeps on its note; exits when idle for long, or when a
+//             goroutine ends while locked to it. The structure outlives the thread and is reused: observers never fault.
+namespace weft::sched {
+
+struct Goroutine;
+struct Processor;
+
+// The part of libstdc++'s exception state that belongs to a goroutine (layout fixed by the C++ ABI).
+struct ExceptionGlobals {
+  void* caught;
+  unsigned int uncaught;
+};
+
+struct alignas(base::kCacheLine) Machine {
+  // --- this thread ---
+  void* g0_sp = nullptr;
+  Processor* p = nullptr;
+  int* errno_address = nullptr;
+  ExceptionGlobals* exceptions = nullptr;
+  Runnable handed;            // what to run next, decided before switching to g0
+  Goroutine* dead = nullptr;  // ended; freed on g0 because we stood on its stack
+  Goroutine* locked_g = nullptr;
+  bool spinning = false;
+  bool must_exit = false;
+  std::uint32_t fruitless = 0;    // rule R.4: steals in a row that were not worth it
+  std::uint64_t stole_at = 0;     // ticks; 0: the last work was not stolen
+  std::uint32_t call_count = 0;
+  std::uint32_t nested_calls = 0;
+  std::uint64_t call_word = 0;    // the P's word while in a call
+  Processor* call_p = nullptr;
+  const void* call_frame = nullptr;  // of the function that entered the call, for dumps
+  const void* call_pc = nullptr;
+  arch::Fiber fiber;
+
+  // --- shared ---
+  os::Note note;  // a doorbell: what to do is in next_p (or in the idle word, for the passive spinner)
+  base::Atom<Processor*> next_p{nullptr};  // with handed and next_spinning, written before it
+  bool next_spinning = false;
+  base::Atom<bool> placed{false};  // the waker restricted its CPUs
+  os::Current* current = nullptr;  // this thread's weft_current, for observers
+  volatile std::uint32_t* preempt_flag = nullptr;  // this thread's weft::detail::preempt_requested
+  base::Atom<std::uint32_t> no_preempt{0};  // depth of non-preemptible regions
+  base::Atom<std::int64_t> call_since_ns{0};
+  base::Atom<bool> alive{false};
+  std::uint32_t id = 0;
+  pid_t tid = 0;
+
+  // --- Rank::kMachines ---
+  Machine* idle_next = nullptr;
+  Machine* idle_previous = nullptr;
+  bool idle = false;
+  Machine* all_next = nullptr;
+  Machine* free_next = nullptr;
+};
+
+}  // namespace weft::sched

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT
+#include "sched/machines.h"
+
+#include <cerrno>
+#include <cxxabi.h>
+#include <mutex>
+#include <new>
+
+#include "os/affinity.h"
+#include "os/clock.h"
+#include "os/thread.h"
+#include "sched/dispatch.h"
+#include "sched/handoff.h"
+#include "sched/hooks.h"
+#include "sched/world.h"
+
+extern "C" thread_local weft::os::Current weft_current __attribute__((tls_model("initial-exec")));
+
+namespace weft::sched {
+namespace {
+
+// g0 runs the scheduler and signal-free bookkeeping only; goroutine code has stacks of its own.
+#if WEFT_ASAN || WEFT_TSAN
+constexpr std::size_t kSystemStackBytes = 2 * 1024 * 1024;
+#else
+constexpr std::size_t kSystemStackBytes = 256 * 1024;
+#endif
+
+// A42: the goroutine belongs to another thread: it gets this M's P together with it.
+void hand_to_locked_machine(Machine& m, Goroutine* g) noexcept {
+  Machine& target = *g->locked_m;
+  Processor& p = release_processor(m);
+  p.counters.bump(Counter::kLockedHandoffs);
+  target.handed = Runnable(g);
+  target.next_p.store_release(&p);  // pairs: machine.next_p
+  target.note.signal();
+}
+
+// A41: the goroutine locked to this thread is not running: the P goes away at once, and the thread waits for both.
+void wait_for_locked_goroutine(Machine& m) noexcept {
+  if (m.p != nullptr) {
+    const Runnable handed = m.handed;
+    m.handed = Runnable();
+    if (handed) scheduler.policy->ready(*m.p, handed, Hint::kYield);
+    hand_off(release_processor(m));
+  }
+  scheduler.locked_machines.fetch_add_relaxed(1);  // statistics and the thread-limit check
+  Processor* p;
+  while ((p = m.next_p.load_acquire()) == nullptr) m.note.wait();  // pairs: machine.next_p
+  scheduler.locked_machines.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
+  m.next_p.store_relaxed(nullptr);
+  acquire_processor(m, *p);
+}
+
+void free_dead_goroutine(Machine& m) noexcept {
+  Goroutine* g = m.dead;
+  m.dead = nullptr;
+  if ((g->flags & kGUnguarded) != 0 && !StackPool::canary_intact(g))
+    base::fatal("goroutine: stack overflow (limit %u KiB; this kernel gives no guard page for it)", g->stack_bytes / 1024);
+  if ((g->flags & kGLocked) != 0) {  // ended while locked: the thread's state is tainted, it ends too
+    g->flags = static_cast<std::uint8_t>(g->flags & ~kGLocked);
+    g->locked_m = nullptr;
+    g->lock_depth = 0;
+    m.locked_g = nullptr;
+    m.must_exit = true;
+  }
+  if ((g->flags & kGOwnStack) != 0) {
+    scheduler.stacks.give_sized(g);
+  } else {
+    scheduler.stacks.give(*m.p, g);
+  }
+  if (!m.handed && !m.must_exit && !scheduler.starved.empty()) m.handed = scheduler.starved.pop(1).front();
+}
+
+void machine_loop(Machine& m) noexcept {
+  for (;;) {
+    if (m.dead != nullptr) free_dead_goroutine(m);
+    if (m.must_exit) return;
+    if (m.locked_g != nullptr) {
+      wait_for_locked_goroutine(m);
+    } else if (m.p == nullptr && !wait_for_processor(m)) {
+      return;
+    }
+    Runnable next = m.handed;
+    m.handed = Runnable();
+    if (WEFT_UNLIKELY(m.p->attention.load_relaxed() != 0) && next) {
+      scheduler.policy->ready(*m.p, next, Hint::kYield);
+      next = Runnable();
+    }
+    if (!next) next = find_runnable(m);
+    if (!next) return;
+    if (!next.is_record() && (next.goroutine()->flags & kGLocked) != 0 && next.goroutine()->locked_m != &m) {
+      hand_to_locked_machine(m, next.goroutine());
+      continue;
+    }
+    execute_on_system_stack(m, next);
+  }
+}
+
+void retire_machine(Machine& m) noexcept {
+  if (m.p != nullptr) {
+    if (m.handed) scheduler.policy->ready(*m.p, m.handed, Hint::kYield);
+    hand_off(release_processor(m));
+  }
+  os::set_current_m(nullptr);
+  m.alive.store_release(false);  // pairs: machine.alive
+  std::lock_guard guard(scheduler.machines_lock);
+  m.current = nullptr;
+  m.free_next = scheduler.free_machines;
+  scheduler.free_machines = &m;
+  scheduler.threads.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
+}
+
+void machine_main(void* argument) {
+  auto& m = *static_cast<Machine*>(argument);
+  os::SignalStack signal_stack;
+  os::ask_for_precise_timers();
+  const os::StackBounds stack = os::current_thread_stack();
+  arch::fiber_adopt_thread(m.fiber, stack.bottom, stack.size);
+  m.errno_address = &errno;
+  m.exceptions = reinterpret_cast<ExceptionGlobals*>(abi::__cxa_get_globals());
+  m.current = &weft_current;
+  m.tid = os::thread_id();
+  os::set_current_m(&m);
+  m.alive.store_release(true);  // pairs: machine.alive
+  hooks.thread_started();
+  m.spinning = m.next_spinning;
+  Processor* p = m.next_p.load_acquire();  // pairs: machine.next_p
+  m.next_p.store_relaxed(nullptr);
+  acquire_processor(m, *p);
+  machine_loop(m);
+  hooks.thread_ending();
+  retire_machine(m);
+}
+
+// With the machines lock held: an M structure, reused or new. Null: limit reached.
+Machine* new_machine_locked(bool by_timer) noexcept {
+  const std::uint32_t count = scheduler.threads.load_relaxed();  // changed under this lock, except decrements
+  const std::uint32_t prompt = scheduler.settings.prompt_threads_per_p * maxprocs() + scheduler.locked_machines.load_relaxed();
+  if (count >= scheduler.settings.max_threads) return nullptr;
+  if (count >= prompt && !by_timer) {
+    if (os::now_ns() < scheduler.next_thread_at_ns.load_relaxed()) return nullptr;
+  }
+  scheduler.next_thread_at_ns.store_relaxed(os::now_ns() + scheduler.settings.thread_interval_ns);
+  Machine* m = scheduler.free_machines;
+  if (m != nullptr) {
+    scheduler.free_machines = m->free_next;
+    m->g0_sp = nullptr;
+    m->must_exit = false;
+    m->fruitless = 0;
+    m->stole_at = 0;
+    m->handed = Runnable();
+    m->placed.store_relaxed(false);
+    m->note.clear();
+  } else {
+    m = new (std::nothrow) Machine;
+    if (m == nullptr) return nullptr;
+    m->id = scheduler.next_machine_id++;
+    m->all_next = scheduler.all_machines;
+    scheduler.all_machines = m;
+  }
+  scheduler.threads.fetch_add_relaxed(1);
+  return m;
+}
+
+void thread_refused(int error) noexcept {
+  static base::Atom<bool> told{false};
+  if (told.exchange_relaxed(true)) return;
+  hooks.warn_thread_refused(error);
+}
+
+// No thread can be had for p. If every M is locked to a goroutine that waits, nobody will ever run the rest.
+void check_thread_limit() noexcept {
+  if (scheduler.threads.load_relaxed() < scheduler.settings.max_threads) return;
+  if (scheduler.locked_machines.load_relaxed() < scheduler.settings.max_threads) return;
+  base::fatal_exit(2, "weft: program exceeds %u-thread limit: every thread is locked by a goroutine (lock_os_thread) that waits; "
+                   "raise WEFT_MAX_THREADS or lock fewer goroutines", scheduler.settings.max_threads);
+}
+
+bool start_thread_for(Machine& m) noexcept {
+  const int error = hooks.start_thread(machine_main, &m, kSystemStackBytes, "weft-m");
+  if (error == 0) {
+    scheduler.threads_created.fetch_add_relaxed(1);
+    return true;
+  }
+  thread_refused(error);
+  std::lock_guard guard(scheduler.machines_lock);
+  m.free_next = scheduler.free_machines;
+  scheduler.free_machines = &m;
+  scheduler.threads.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
+  return false;
+}
+
+// The doorbell. What the M is to do was written before; a ring too many only makes it look.
+void ring(Machine& m) noexcept {
+  if (scheduler.settings.place_woken_threads && os::keep_off_this_cpu(m.tid)) m.placed.store_relaxed(true);
+  m.note.signal();
+}
+
+Machine* choose_idle_machine_locked(const Processor& p) noexcept {
+  Machine* m = p.last_m != nullptr && p.last_m->idle ? p.last_m : scheduler.idle_machines;
+  if (m != nullptr) remove_idle_machine_locked(*m);
+  return m;
+}
+
+bool start_machine_for(Processor& p, bool spinning, Runnable handed, bool by_timer) noexcept {
+  Machine* m;
+  bool fresh = false;
+  {
+    std::lock_guard guard(scheduler.machines_lock);
+    m = choose_idle_machine_locked(p);
+    if (m == nullptr) {
+      m = new_machine_locked(by_timer);
+      fresh = true;
+    }
+    if (m != nullptr) {
+      m->next_spinning = spinning;
+      m->handed = handed;
+      m->next_p.store_release(&p);  // pairs: machine.next_p
+    }
+  }
+  if (m == nullptr) return false;
+  if (fresh) return start_thread_for(*m);
+  ring(*m);
+  return true;
+}
+
+}  // namespace
+
+void add_idle_machine_locked(Machine& m) noexcept {
+  m.idle = true;
+  m.idle_previous = nullptr;
+  m.idle_next = scheduler.idle_machines;
+  if (m.idle_next != nullptr) m.idle_next->idle_previous = &m;
+  scheduler.idle_machines = &m;
+  ++scheduler.idle_machine_count;
+}
+
+void remove_idle_machine_locked(Machine& m) noexcept {
+  m.idle = false;
+  if (m.idle_previous != nullptr) m.idle_previous->idle_next = m.idle_next;
+  else scheduler.idle_machines = m.idle_next;
+  if (m.idle_next != nullptr) m.idle_next->idle_previous = m.idle_previous;
+  --scheduler.idle_machine_count;
+}
+
+bool start_machine(Processor& p, bool spinning, Runnable handed) noexcept {
+  if (start_machine_for(p, spinning, handed, false)) {
+    count(os::current_p(), Counter::kUnparks);
+    return true;
+  }
+  count(os::current_p(), Counter::kThreadsThrottled);
+  if (handed) scheduler.inject.push(handed);
+  if (spinning) scheduler.idle.stop_spinning();
+  scheduler.thread_wanted.store_release(true);  // pairs: thread.wanted
+  scheduler.idle.push(p.id, false, maxprocs());
+  hooks.poke_sysmon();
+  check_thread_limit();
+  return false;
+}
+
+void retry_wanted_thread() noexcept {
+  if (!scheduler.thread_wanted.load_acquire()) return;  // pairs: thread.wanted
+  if (!work_exists(nullptr)) {
+    scheduler.thread_wanted.store_release(false);  // pairs: thread.wanted
+    return;
+  }
+  const std::int32_t index = scheduler.idle.pop();
+  if (index < 0) {
+    scheduler.thread_wanted.store_release(false);  // pairs: thread.wanted
+    return;
+  }
+  Processor& p = *scheduler.processors[index];
+  if (start_machine_for(p, false, Runnable(), true)) {
+    scheduler.thread_wanted.store_release(scheduler.idle.look().idle() > 0);  // pairs: thread.wanted
+  } else {
+    scheduler.idle.push(p.id, false, maxprocs());
+    check_thread_limit();
+  }
+}
+
+void wake_one(Processor* p) noexcept {
+  const std::int32_t index = scheduler.idle.pop_for_new_spinner();
+  if (index < 0) return;
+  Processor& target = *scheduler.processors[index];
+  WEFT_DCHECK(scheduler.idle.look().spinning() <= maxprocs(), "spinning Ms never outnumber Ps (S3)");
+  if (scheduler.policy->hands_off()) {  // the waker chooses what the woken M runs
+    if (const Runnable handed = scheduler.policy->next(target)) {
+      scheduler.idle.stop_spinning();
+      count(p, Counter::kHandoffs);
+      start_machine(target, false, handed);
+      return;
+    }
+  }
+  start_machine(target, true);
+}
+
+void wake_passive(Processor* p) noexcept {
+  if (!scheduler.idle.clear_passive()) return;  // somebody else does, or it woke by itself
+  Machine* m = scheduler.passive.m.load_acquire();  // pairs: passive.m
+  if (m == nullptr) return;                         // it has woken by itself and is looking around
+  count(p, Counter::kUnparks);
+  ring(*m);
+}
+
+void acquire_processor(Machine& m, Processor& p) noexcept {
+  WEFT_DCHECK(m.p == nullptr && p.m == nullptr, "a P is wired to one M at a time (S1)");
+  p.counters.bump(p.last_m == &m ? Counter::kLastMachineHits : Counter::kLastMachineMisses);
+  m.p = &p;
+  p.m = &m;
+  p.last_m = &m;
+  trace::processor_moved(p.id, 0, static_cast<unsigned>(PStatus::kRunning));
+  p.word.store_release(Processor::make_word(PStatus::kRunning, m.id, 0));  // pairs: processor.word
+  os::set_current_p(&p);
+  if (WEFT_UNLIKELY(scheduler.sysmon_asleep.load_seq_cst())) hooks.poke_sysmon();  // pairs: sysmon.asleep
+}
+
+Processor& release_processor(Machine& m) noexcept {
+  Processor& p = *m.p;
+  WEFT_DCHECK(p.m == &m, "an M gives up only the P it is wired to (S1)");
+  trace::processor_moved(p.id, static_cast<unsigned>(PStatus::kRunning), 0);
+  m.p = nullptr;
+  p.m = nullptr;
+  p.word.store_release(Processor::make_word(PStatus::kIdle, 0, 0));  // pairs: processor.word
+  os::set_current_p(nullptr);
+  return p;
+}
+
+void make_idle(Processor& p) noexcept {
+  scheduler.idle.push(p.id, false, maxprocs());
+  base::full_fence();  // pairs: submit.retire
+  if (work_exists(nullptr)) {
+    const IdleView view = scheduler.idle.look();
+    if (view.passive()) wake_passive(nullptr);
+    else if (view.spinning() == 0) wake_one(nullptr);
+  }
+}
+
+void hand_off(Processor& p) noexcept {
+  if (stop_if_world_stops(p)) return;
+  count(os::current_p(), Counter::kHandoffs);
+  const bool has_work = scheduler.policy->backlog(p) > 0 || p.slot.load_relaxed() || !scheduler.inject.empty() || p.inbox.load_relaxed() != 0;
+  // Timers need somebody who sleeps until they are due.
+  const bool needs_watcher = p.timers.next_ns() != TimerHeap::kNever && scheduler.poller.m.load_relaxed() == nullptr &&
+                             scheduler.passive.m.load_relaxed() == nullptr;
+  if (has_work || needs_watcher) {
+    start_machine(p, false);
+  } else {
+    make_idle(p);
+  }
+}
+
+std::int64_t next_timer_ns() noexcept {
+  std::int64_t next = TimerHeap::kNever;
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) {
+    const std::int64_t candidate = scheduler.processors[i]->timers.next_ns();
+    if (candidate < next) next = candidate;
+  }
+  return next;
+}
+
+void timer_added(std::int64_t when_ns) noexcept {
+  base::full_fence();  // pairs: watcher.deadline
+  if (scheduler.passive.m.load_relaxed() != nullptr && when_ns < scheduler.passive.until_ns.load_relaxed()) wake_passive(os::current_p());
+  Machine* poller = scheduler.poller.m.load_acquire();  // pairs: watcher.deadline
+  if (poller != nullptr && when_ns < scheduler.poller.until_ns.load_relaxed()) poller->note.signal();
+  if (os::current_p() == nullptr) {
+    // A plain thread's timer: with every P idle nobody may be watching yet.
+    const IdleView view = scheduler.idle.look();
+    if (poller == nullptr && view.idle() > 0 && view.spinning() == 0) wake_one(nullptr);
+  }
+}
+
+bool work_exists(const Processor* except) noexcept {
+  return !scheduler.inject.empty() || !scheduler.idle_priority.empty() || scheduler.policy->has_stealable_work(except);
+}
+
+}  // namespace weft::sched

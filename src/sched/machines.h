@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "sched/scheduler.h"
+
+// Threads: starting, waking, sleeping, ending.
+//   Throttle   up to k * maxprocs Ms are started promptly, beyond that one per interval (A55), never more than max_threads:
+//              a P that gets none stays idle and sysmon tries again; work waits, nothing fails.
+//   Pairing    a P prefers the M it last ran with (A54).
+namespace weft::sched {
+
+// Rule R: makes one idle P spin, unless somebody does already. `p`: for the counters; may be null.
+void wake_one(Processor* p) noexcept;
+// Wakes the spinner that sleeps with a timer, if there is one.
+void wake_passive(Processor* p) noexcept;
+
+// Gives p (owned by the caller, not wired) to an M. False: no thread to be had; p is idle then, and sysmon will try again.
+bool start_machine(Processor& p, bool spinning, Runnable handed = Runnable()) noexcept;
+
+// Wires p to the calling M.
+void acquire_processor(Machine& m, Processor& p) noexcept;
+// Unwires it; the caller owns it still.
+Processor& release_processor(Machine& m) noexcept;
+// A P nobody is wired to finds its next M, or becomes idle (A21, A41).
+void hand_off(Processor& p) noexcept;
+// p becomes idle; wakes somebody if work turned up in between.
+void make_idle(Processor& p) noexcept;
+
+// The M has no P: sleeps until it is given one. False: the thread is to end.
+bool wait_for_processor(Machine& m) noexcept;
+
+// The M looks for work with its P; without any it gives the P up and sleeps. None: the thread is to end.
+Runnable find_runnable(Machine& m) noexcept;
+
+// Something to do for an M without work, read after a full fence.
+bool work_exists(const Processor* except) noexcept;
+
+// When does the earliest timer of all Ps fire?
+std::int64_t next_timer_ns() noexcept;
+// A timer was added: wakes a watcher that would sleep past it.
+void timer_added(std::int64_t when_ns) noexcept;
+
+// Ms are about to be started beyond the throttle; called by sysmon when the interval is over.
+void retry_wanted_thread() noexcept;
+
+// With the machines lock held.
+void add_idle_machine_locked(Machine& m) noexcept;
+void remove_idle_machine_locked(Machine& m) noexcept;
+
+}  // namespace weft::sched

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+
+#include "base/atomic.h"
+#include "base/cache_line.h"
+#include "base/random.h"
+#include "sched/counters.h"
+#include "sched/goroutine.h"
+#include "sched/record_deque.h"
+#include "sched/run_queue.h"
+#include "sched/status.h"
+#include "sched/timer_heap.h"
+
+// P: the right to run goroutine code, with everything hot.
+//   Owner     the M it is wired to (m->p == this), which alone touches the fields of the first part.
+//   Shared    slot, queues, timers, attention and word, each with the rule stated beside it.
+namespace weft::sched {
+
+inline constexpr std::uint32_t kRunQueueCapacity = 256;
+inline constexpr std::int64_t kDequeCapacity = 256;
+inline constexpr std::uint32_t kGlobalInterval = 61;  // D01: every 61st pick looks at the global queue first
+
+// Requests from others; the owner sees them at its next scheduling point.
+enum Attention : std::uint32_t {
+  kAttentionStop = 1,     // stop the world
+  kAttentionPreempt = 2,  // the slice is over: give way to others
+  kAttentionForked = 4,   // this is the child of a fork: nothing may be scheduled any more
+};
+
+// Rule R.5, on the P's side: what the next ready should do.
+enum Watch : std::uint32_t {
+  kWatchSample = 1,      // time-stamp it
+  kWatchCaughtAged = 2,  // a thief found work waiting in our slot while we computed
+};
+
+struct alignas(base::kCacheLine) Processor {
+  // --- owner ---
+  std::uint32_t id = 0;
+  Machine* m = nullptr;
+  Machine* last_m = nullptr;  // A54: whom it last ran with
+  base::Random random;
+  std::uint32_t until_global = kGlobalInterval;
+  std::uint32_t slot_streak = 0;
+  std::uint32_t alternate = 0;
+  std::uint32_t average_ns = 1'000'000;  // time between dispatches, sampled every 61st
+  std::uint64_t sampled_at = 0;
+  std::uint32_t until_timers = 1;
+
+  SpawnRecord* records = nullptr;  // magazine in use
+  std::uint32_t record_count = 0;
+  SpawnRecord* spare_records = nullptr;  // a full magazine, or none
+
+  std::uintptr_t free_gs = 0;  // chain of dead Gs with default stacks, LIFO
+  std::uint32_t free_g_count = 0;
+
+  std::uint64_t next_id = 0, id_limit = 0;  // goroutine ids are dealt to Ps in ranges
+
+  void* policy_state = nullptr;
+  CounterSet counters;
+
+  // --- shared ---
+  alignas(base::kCacheLine) base::Atom<std::uint32_t> tick{0};  // owner bumps at each dispatch; thieves see whether it moves
+  base::Atom<std::uint32_t> slice_tick{0};  // the same, but not for a slot run, which inherits the time slice
+  base::Atom<std::uint32_t> watch{0};
+  base::Atom<std::uint32_t> attention{0};
+  base::Atom<Runnable> slot{};  // runnext. Owner: release store into an empty one, else exchange; thieves: exchange for none
+
+  // Status in the low byte, the M's id in the next 24 bits, a call counter above: a P taken from an M in a call and wired to
+  // another M in a call is never mistaken for the first one's.
+  alignas(base::kCacheLine) base::Atom<std::uint64_t> word{0};
+
+  RunQueue<Runnable, kRunQueueCapacity> queue;
+  RecordDeque<Runnable, kDequeCapacity> deque;
+  alignas(base::kCacheLine) base::Atom<std::uintptr_t> inbox{0};  // A53: chain pushed by others, taken whole by anybody
+  TimerHeap timers;
+
+  PStatus status() const noexcept { return status_of(word.load_relaxed()); }  // for observers; owners know
+  static PStatus status_of(std::uint64_t word_bits) noexcept { return static_cast<PStatus>(word_bits & 0xff); }
+  static std::uint64_t make_word(PStatus status, std::uint32_t machine_id, std::uint32_t call) noexcept {
+    return static_cast<std::uint64_t>(status) | (std::uint64_t{machine_id & 0xffffff} << 8) | (std::uint64_t{call} << 32);
+  }
+};
+
+}  // namespace weft::sched

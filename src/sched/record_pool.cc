@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "sched/record_pool.h"
+
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "os/memory.h"
+
+namespace weft::sched {
+namespace {
+
+constexpr std::size_t kFirstSlab = 256 * 1024;        // a small program stays small
+constexpr std::size_t kSlab = 2 * 1024 * 1024;        // later ones are one huge page each
+constexpr std::size_t kMagazineBytes = kMagazine * sizeof(SpawnRecord);
+
+SpawnRecord* next_magazine(const SpawnRecord* magazine) {
+  SpawnRecord* next;
+  std::memcpy(&next, magazine->closure, sizeof next);
+  return next;
+}
+void set_next_magazine(SpawnRecord* magazine, SpawnRecord* next) { std::memcpy(magazine->closure, &next, sizeof next); }
+SpawnRecord* link(const SpawnRecord* record) { return reinterpret_cast<SpawnRecord*>(record->link); }
+
+std::byte* reserve_slab(std::size_t bytes) {
+  if (bytes == kFirstSlab) return static_cast<std::byte*>(os::reserve_memory(bytes, "weft records"));
+  // Twice the size, so that an aligned huge page fits; the rest is never touched and costs only address space.
+  auto* raw = static_cast<std::byte*>(os::reserve_memory(2 * bytes, "weft records"));
+  if (raw == nullptr) return nullptr;
+  auto* aligned = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(raw) + bytes - 1) & ~(bytes - 1));
+  if (aligned > raw) os::release_memory(raw, static_cast<std::size_t>(aligned - raw));
+  if (aligned < raw + bytes) os::release_memory(aligned + bytes, static_cast<std::size_t>(raw + bytes - aligned));
+  os::advise_huge_pages(aligned, bytes);
+  return aligned;
+}
+
+}  // namespace
+
+SpawnRecord* RecordPool::carve_magazine() noexcept {
+  if (slab_left_ < kMagazineBytes) {
+    const std::size_t bytes = reserved_ == 0 ? kFirstSlab : kSlab;
+    std::byte* slab = reserve_slab(bytes);
+    if (slab == nullptr) return nullptr;
+    slab_ = slab;
+    slab_left_ = bytes;
+    reserved_ += bytes;
+  }
+  auto* records = reinterpret_cast<SpawnRecord*>(slab_);
+  slab_ += kMagazineBytes;
+  slab_left_ -= kMagazineBytes;
+  for (std::uint32_t i = 0; i < kMagazine; ++i) {
+    new (&records[i]) SpawnRecord;
+    records[i].link = i + 1 < kMagazine ? reinterpret_cast<std::uintptr_t>(&records[i + 1]) : 0;
+  }
+  return records;
+}
+
+bool RecordPool::refill(Processor& p) noexcept {
+  if (p.spare_records != nullptr) {
+    p.records = p.spare_records;
+    p.spare_records = nullptr;
+    p.record_count = kMagazine;
+    return true;
+  }
+  std::lock_guard guard(lock_);
+  SpawnRecord* magazine = full_;
+  if (magazine != nullptr) {
+    full_ = next_magazine(magazine);
+  } else {
+    magazine = carve_magazine();
+  }
+  if (magazine != nullptr) {
+    p.records = magazine;
+    p.record_count = kMagazine;
+    return true;
+  }
+  if (loose_ == nullptr) return false;
+  p.records = loose_;
+  loose_ = link(loose_);
+  p.records->link = 0;
+  p.record_count = 1;
+  return true;
+}
+
+void RecordPool::spill(Processor& p) noexcept {
+  if (p.spare_records != nullptr) {
+    std::lock_guard guard(lock_);
+    set_next_magazine(p.spare_records, full_);
+    full_ = p.spare_records;
+  }
+  p.spare_records = p.records;
+  p.records = nullptr;
+  p.record_count = 0;
+}
+
+SpawnRecord* RecordPool::take_shared() noexcept {
+  std::lock_guard guard(lock_);
+  if (loose_ == nullptr) {
+    if (full_ != nullptr) {
+      loose_ = full_;
+      full_ = next_magazine(full_);
+    } else {
+      loose_ = carve_magazine();
+    }
+  }
+  SpawnRecord* record = loose_;
+  if (record != nullptr) loose_ = link(record);
+  return record;
+}
+
+void RecordPool::give_shared(SpawnRecord* record) noexcept {
+  std::lock_guard guard(lock_);
+  record->link = reinterpret_cast<std::uintptr_t>(loose_);
+  loose_ = record;
+}
+
+void RecordPool::drain(Processor& p) noexcept {
+  std::lock_guard guard(lock_);
+  if (p.spare_records != nullptr) {
+    set_next_magazine(p.spare_records, full_);
+    full_ = p.spare_records;
+    p.spare_records = nullptr;
+  }
+  while (p.records != nullptr) {
+    SpawnRecord* record = p.records;
+    p.records = link(record);
+    record->link = reinterpret_cast<std::uintptr_t>(loose_);
+    loose_ = record;
+  }
+  p.record_count = 0;
+}
+
+}  // namespace weft::sched

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "base/atomic.h"
+#include "base/cache_line.h"
+
+// The FIFO ring of started goroutines of one P.
+//   Job         one owner pushes at the tail and pops at the head; any number of thieves take half from the head.
+//   Invariants  R1 head <= tail <= head + Capacity (as distances; the counters wrap).
+//               R2 an entry in [head, tail) is owned by whoever moves head over it, and head moves only by CAS: exactly once.
+//               R3 the owner never writes an entry that a thief may still be reading: slot tail is written only when
+//                  tail - head < Capacity with head loaded (acquire), and a thief that read older entries then fails its CAS.
+//   Orders      push: entry relaxed, tail release   -- pop_half: tail acquire, entries relaxed   (run_queue.tail)
+//               pop, pop_half: head CAS release     -- push: head acquire                        (run_queue.head)
+//   Rejected    owner pops without CAS: no gain was measurable. Private batches: none either.
+namespace weft::sched {
+
+template <class T, std::uint32_t Capacity, class Atomics = base::StdAtomics>
+class RunQueue {
+  static_assert((Capacity & (Capacity - 1)) == 0, "a power of two: indices wrap by masking");
+
+ public:
+  // Owner. False: full.
+  bool push(T item) noexcept {
+    const std::uint32_t head = head_.load_acquire();  // pairs: run_queue.head
+    const std::uint32_t tail = tail_.load_relaxed();  // ours
+    if (tail - head >= Capacity) return false;
+    slots_[tail % Capacity].store_relaxed(item);  // published by the release of tail
+    tail_.store_release(tail + 1);                // pairs: run_queue.tail
+    return true;
+  }
+
+  // Owner. T{}: empty.
+  T pop() noexcept {
+    std::uint32_t head = head_.load_acquire();  // pairs: run_queue.head
+    for (;;) {
+      const std::uint32_t tail = tail_.load_relaxed();  // ours
+      if (tail == head) return T{};
+      const T item = slots_[head % Capacity].load_relaxed();  // ours if the CAS succeeds
+      if (head_.cas_acq_rel(head, head + 1)) return item;     // pairs: run_queue.head
+    }
+  }
+
+  // Anybody. Takes ceil(n/2) of the n oldest, at most `limit`, into out; 0: empty, or another thief was faster.
+  std::uint32_t pop_half(T* out, std::uint32_t limit) noexcept {
+    std::uint32_t head = head_.load_acquire();        // pairs: run_queue.head
+    const std::uint32_t tail = tail_.load_acquire();  // pairs: run_queue.tail
+    std::uint32_t count = tail - head;
+    if (count > Capacity) return 0;  // head and tail of different moments: the caller comes again
+    count -= count / 2;
+    if (count > limit) count = limit;
+    if (count == 0) return 0;
+    for (std::uint32_t i = 0; i < count; ++i) out[i] = slots_[(head + i) % Capacity].load_relaxed();  // R3
+    return head_.cas_acq_rel(head, head + count) ? count : 0;  // pairs: run_queue.head
+  }
+
+  // Owner: the n-th entry from the head, without taking it (prefetching). T{}: not there.
+  T peek(std::uint32_t n) const noexcept {
+    const std::uint32_t position = head_.load_relaxed() + n;  // may be stale: only a hint
+    const std::uint32_t tail = tail_.load_relaxed();
+    return tail - position - 1 < Capacity && tail != position ? slots_[position % Capacity].load_relaxed() : T{};
+  }
+
+  std::uint32_t size() const noexcept {
+    const std::uint32_t head = head_.load_relaxed();  // a snapshot; may be stale
+    const std::uint32_t tail = tail_.load_relaxed();
+    const std::uint32_t length = tail - head;
+    return length > Capacity ? 0 : length;  // head was read before a wrap of both: treat as in motion
+  }
+  bool empty() const noexcept { return head_.load_relaxed() == tail_.load_relaxed(); }
+
+  static constexpr std::uint32_t capacity() noexcept { return Capacity; }
+
+  // Tests: start the counters near their wrap-around.
+  void start_counters_at(std::uint32_t value) noexcept {
+    head_.store_relaxed(value);
+    tail_.store_relaxed(value);
+  }
+
+ private:
+  template <class U>
+  using Atom = typename Atomics::template atom<U>;
+
+  alignas(base::kCacheLine) Atom<std::uint32_t> head_{0};  // thieves and owner
+  alignas(base::kCacheLine) Atom<std::uint32_t> tail_{0};  // owner writes
+  alignas(base::kCacheLine) Atom<T> slots_[Capacity];
+};
+
+}  // namespace weft::sched

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+
+#include "base/atomic.h"
+#include "base/cache_line.h"
+#include "os/current.h"
+#include "os/ranked_mutex.h"
+#include "sched/goroutine.h"
+#include "sched/idle_word.h"
+#include "sched/inject_queue.h"
+#include "sched/machine.h"
+#include "sched/policy.h"
+#include "sched/processor.h"
+#include "sched/record_pool.h"
+#include "sched/stack_pool.h"
+
+// The scheduler: goroutines (G) are run by threads (M) that hold a processor (P).
+//   Read next   status.h (states, owners), run_queue.h, record_deque.h, idle_word.h (the lock-free parts), dispatch.h (park,
+//               ready, switch), search.cc (find work, spin, retire), machines.h (threads), handoff.h (blocking calls),
+//               world.h (stop, resize), policy.h (what a policy answers).
+//   Invariants  S1 an M runs goroutine code only with a P; a P is wired to at most one M.
+//               S2 exactly `maxprocs` Ps are in use: processors[0, maxprocs).
+//               S3 spinning Ms <= maxprocs.
+//               S4 runnable work and an idle P: some M is spinning (perhaps asleep with a short timer) or has been woken.
+//   Waking      rule R (idle_word.h W2, search.cc): waking a core costs 20-50 us, so a pair of goroutines that chat on one P
+//               wakes nobody, a thief that finds only crumbs sleeps longer, and whoever computes on after waking another is
+//               recognised. The price is a bound instead of immediacy: kPassiveLimitNs.
+namespace weft::sched {
+
+struct Settings {
+  std::uint32_t spin_us = 20;            // active looking before sleeping (A28)
+  std::uint32_t yield_every = 0;         // sched_yield between looks: kinder when over-committed
+  std::uint32_t productive_us = 5;       // R.4: a steal that lasted less was not worth it
+  std::uint32_t long_us = 10;            // R.5: computing on for longer marks a long runner
+  std::int64_t passive_first_ns = 50'000;
+  std::int64_t passive_limit_ns = 4'000'000;
+  std::uint32_t prompt_threads_per_p = 4;    // A55: k; beyond k * maxprocs threads come by timer
+  std::int64_t thread_interval_ns = 1'000'000;
+  std::uint32_t max_threads = 10'000;        // the cap queues work
+  std::int64_t idle_thread_exit_ns = 10'000'000'000;
+  std::int64_t slice_ns = 10'000'000;
+  std::int64_t trim_interval_ns = 2'500'000'000;
+  bool preempt = true;
+  bool wake_on_last_p = false;           // A53
+  bool seed_search_order = false;        // K1: local, steal, global, network
+  bool spawn_at_back = false;            // K5
+  bool place_woken_threads = true;       // keep a woken M off the waker's CPU
+  std::uint64_t random_schedule = 0;     // != 0: seed; drops the slot and shuffles now and then (tests)
+};
+
+enum class Role : std::uint8_t { kPoller, kPassive };
+
+// An M that sleeps with a deadline on behalf of timers; whoever adds an earlier one interrupts it.
+struct Watcher {
+  base::Atom<Machine*> m{nullptr};
+  base::Atom<std::int64_t> until_ns{0};
+};
+
+struct Scheduler {
+  // --- read-mostly ---
+  Policy* policy = nullptr;
+  Settings settings;
+  base::Atom<std::uint32_t> maxprocs{0};  // changes only while the world is stopped
+  Processor* processors[kMaxProcessors] = {};
+  base::Atom<bool> started{false};
+  base::Atom<bool> exiting{false};       // the process is leaving: whoever enters the scheduler stays
+  base::Atom<bool> world_stopping{false};
+  base::Atom<std::uint32_t> coarse_ms{0};  // sysmon's clock, for wait times
+
+  // --- work ---
+  IdleWord<> idle;
+  alignas(base::kCacheLine) InjectQueue inject;
+  InjectQueue idle_priority;  // A44
+  InjectQueue starved;        // records waiting for a stack to become free
+  StackPool stacks;
+  RecordPool records;
+  CounterSet shared_counters;  // bumped with add() by threads without a P
+  alignas(base::kCacheLine) base::Atom<std::uint64_t> next_id_range{1};
+  Watcher poller, passive;
+
+  // --- threads ---
+  alignas(base::kCacheLine) os::RankedMutex<base::Rank::kMachines> machines_lock;
+  Machine* idle_machines = nullptr;  // LIFO
+  std::uint32_t idle_machine_count = 0;
+  Machine* all_machines = nullptr;
+  Machine* free_machines = nullptr;
+  base::Atom<std::uint32_t> threads{0};
+  base::Atom<std::uint64_t> threads_created{0};
+  std::uint32_t next_machine_id = 1;
+  base::Atom<std::int64_t> next_thread_at_ns{0};  // A55: when the timer allows another one
+  base::Atom<bool> thread_wanted{false};          // a P waits for a thread that could not be started yet
+  base::Atom<std::uint32_t> locked_machines{0};
+  base::Atom<std::uint32_t> spinning_max{0};
+  base::Atom<bool> sysmon_asleep{false};          // every P was idle: who takes one wakes it
+  base::Atom<bool> sysmon_slow{false};            // sysmon looks seldom: poke it when a call leaves work behind
+  base::Atom<std::uint32_t> waiting_spinners{0};  // type 2: Ms without a P that look for one
+
+  // --- blocking calls, plain threads ---
+  alignas(base::kCacheLine) base::Atom<std::int64_t> in_call{0};        // goroutines in calls whose P was taken away
+  base::Atom<std::int64_t> threads_waiting{0};   // plain threads blocked in a primitive without a time limit
+  base::Atom<std::int64_t> runs_waiting{0};      // plain threads blocked in run()
+  base::Atom<std::uint64_t> main_exited{0};      // main goroutines that left by this_goroutine::exit()
+
+  // --- world (Rank::kWorld by way of world.h) ---
+  base::Atom<std::uint32_t> stop_wait{0};
+  os::Note stopped_note;
+  base::Atom<std::uint64_t> stw_count{0}, stw_last_ns{0}, stw_max_ns{0};
+};
+
+// One per process; constant-initialised, so that it can be used before and after main.
+extern Scheduler scheduler;
+
+inline std::uint32_t maxprocs() noexcept { return scheduler.maxprocs.load_relaxed(); }
+
+// Brings up Ps, sysmon's hooks and the first threads. Called once, by the runtime layer.
+void start_scheduler(Policy* policy, std::uint32_t maxprocs);
+
+inline void count(Processor* p, Counter counter, std::uint64_t by = 1) noexcept {
+  if (p != nullptr) {
+    p->counters.bump(counter, by);
+  } else {
+    scheduler.shared_counters.add(counter, by);
+  }
+}
+
+std::uint64_t total(Counter counter) noexcept;
+
+inline std::uint64_t new_goroutine_id(Processor& p) noexcept {
+  if (WEFT_UNLIKELY(p.next_id == p.id_limit)) {
+    constexpr std::uint64_t kRange = 1024;
+    p.next_id = scheduler.next_id_range.fetch_add_relaxed(kRange);  // uniqueness is all that matters
+    p.id_limit = p.next_id + kRange;
+  }
+  return p.next_id++;
+}
+
+}  // namespace weft::sched

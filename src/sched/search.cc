@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <mutex>
+
+#include "os/affinity.h"
+#include "os/clock.h"
+#include "sched/dispatch.h"
+#include "sched/hooks.h"
+#include "sched/machines.h"
+#include "sched/world.h"
+
+// An M without work: where it looks, how long it spins, when it gives its P up.
+//   Order       own queue, global queue, steal; then spin (the same, again), idle-priority goroutines, sleep as the passive
+//               spinner, retire. K1: with seed_search_order the global queue comes after stealing.
+//   Spinning    active for spin_us; then *passive*: the M keeps P and spinner count but sleeps with a timer, 50 us doubling to
+//               passive_limit_ns, and at each look takes what has not moved since the last one. Only one M is passive.
+//   Judgement   a thief that is idle again within productive_us of a steal was not worth it; from the second in a row it skips
+//               active spinning and sleeps suppressed: woken only for a backlog worth a wake.
+//   Retiring    P to the idle list and out of the spinners in one CAS; full fence; look at everything once more.
+//               (Pairs with publish; full fence; look at the idle word, in wake_for_queued_work.) Without that second look a
+//               wake-up can be lost: tests/model has the mutant.
+namespace weft::sched {
+
+Hooks hooks;
+
+namespace {
+
+constexpr std::uint32_t kFruitlessLimit = 2;
+constexpr std::uint32_t kFruitlessMax = 10;
+constexpr std::uint64_t kAgedUs = 3;  // a slot whose P has not dispatched for so long may be robbed
+
+struct Ticks {
+  std::uint32_t at[kMaxProcessors];
+  void read() noexcept {
+    for (std::uint32_t i = 0; i < maxprocs(); ++i) at[i] = scheduler.processors[i]->tick.load_relaxed();
+  }
+};
+
+void come_off_placement(Machine& m) noexcept {
+  if (!m.placed.load_relaxed()) return;  // written before the doorbell
+  m.placed.store_relaxed(false);
+  os::return_to_all_cpus();
+}
+
+bool suppressed(const Machine& m) noexcept { return m.fruitless >= kFruitlessLimit; }
+
+// Leaves the search with something to run; A22: the last spinner that finds work makes another one, if a P is idle.
+Runnable leave_with(Machine& m, Runnable found, bool stolen) noexcept {
+  m.stole_at = stolen ? os::ticks() : 0;
+  if (m.spinning) {
+    m.spinning = false;
+    const IdleView before = scheduler.idle.stop_spinning();
+    if (before.spinning() == 1 && before.idle() > 0) wake_one(m.p);
+  }
+  return found;
+}
+
+void judge_last_steal(Machine& m) noexcept {
+  if (m.stole_at == 0) return;
+  const std::uint64_t busy = os::ticks() - m.stole_at;
+  m.stole_at = 0;
+  if (busy >= os::us_to_ticks(scheduler.settings.productive_us)) {
+    m.fruitless = 0;
+  } else if (m.fruitless < kFruitlessMax) {
+    ++m.fruitless;
+  }
+}
+
+// Due timers of all Ps; they make goroutines runnable here.
+bool run_due_timers(Processor& p) noexcept {
+  const std::int64_t next = next_timer_ns();
+  if (next == TimerHeap::kNever) return false;
+  const std::int64_t now = os::now_ns();
+  if (next > now) return false;
+  std::uint32_t fired = 0;
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) fired += scheduler.processors[i]->timers.run_due(now, true);
+  p.counters.bump(Counter::kTimersFired, fired);
+  return fired > 0;
+}
+
+Runnable steal(Processor& p, bool desperate, const Ticks* seen) noexcept {
+  p.counters.bump(Counter::kStealsTried);
+  const Runnable stolen = scheduler.policy->steal(p, desperate, seen != nullptr ? seen->at : nullptr);
+  if (stolen) p.counters.bump(Counter::kStealsWon);
+  return stolen;
+}
+
+Runnable spin(Machine& m, Ticks& seen) noexcept {
+  Processor& p = *m.p;
+  p.counters.bump(Counter::kSpins);
+  seen.read();
+  const std::uint64_t start = os::ticks();
+  const std::uint64_t limit = os::us_to_ticks(scheduler.settings.spin_us), aged_after = os::us_to_ticks(kAgedUs);
+  std::uint64_t read_at = start;
+  for (std::uint32_t look = 1;; ++look) {
+    base::cpu_relax(8);
+    if (scheduler.settings.yield_every != 0 && look % scheduler.settings.yield_every == 0) sched_yield();
+    if (p.attention.load_relaxed() != 0) return Runnable();
+    if (const Runnable found = take_injected(p)) return found;
+    const std::uint64_t now = os::ticks();
+    const bool aged = now - read_at > aged_after;
+    if (const Runnable stolen = steal(p, aged, &seen)) return stolen;
+    if (aged) {
+      read_at = now;
+      seen.read();
+    }
+    if (now - start > limit) return Runnable();
+  }
+}
+
+void note_spinning_maximum() noexcept {
+  const std::uint32_t now = scheduler.idle.look().spinning();
+  WEFT_DCHECK(now <= maxprocs(), "spinning Ms never outnumber Ps (S3)");
+  if (now > scheduler.spinning_max.load_relaxed()) scheduler.spinning_max.store_relaxed(now);  // a statistic
+}
+
+Runnable take_idle_priority(Processor& p) noexcept {
+  if (scheduler.idle_priority.empty()) return Runnable();
+  const Runnable found = scheduler.idle_priority.pop(1).front();
+  if (found) p.counters.bump(Counter::kIdleRuns);
+  return found;
+}
+
+// --- passive spinning ---
+
+bool another_is_busy(const Processor& p) noexcept {
+  // No order: looked at again at the next tick.
+  return scheduler.idle.look().idle() + 1 < maxprocs() && p.id < maxprocs();
+}
+
+// Some P has had work waiting since the last look without dispatching anything.
+bool sees_aged_work(const Processor& p, const Ticks& seen) noexcept {
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) {
+    const Processor& other = *scheduler.processors[i];
+    if (other.id != p.id && other.tick.load_relaxed() == seen.at[i] && (other.slot.load_relaxed() || scheduler.policy->backlog(other) > 0))
+      return true;
+  }
+  return false;
+}
+
+class PassiveWatch {
+ public:
+  PassiveWatch(Machine& m, Ticks& seen) noexcept : m_(m), seen_(seen) {}
+
+  // False: another M has that role.
+  bool claim() noexcept {
+    Machine* nobody = nullptr;
+    return scheduler.passive.m.cas_acq_rel(nobody, &m_);  // pairs: passive.m
+  }
+
+  // Sleeps and looks until there is something to run (returned), or a reason to go through the whole search again (none).
+  Runnable run() noexcept {
+    bool quiet_sleep = suppressed(m_);
+    std::int64_t period = scheduler.settings.passive_first_ns;
+    if (quiet_sleep) period <<= std::min<std::uint32_t>(m_.fruitless - kFruitlessLimit, 4);
+    seen_.read();
+    scheduler.passive.until_ns.store_relaxed(0);  // nobody interrupts us for a timer before we have read them all
+    scheduler.idle.set_passive(quiet_sleep);
+    Runnable found;
+    if (quiet_sleep || !work_exists(m_.p)) {
+      while (sleep(period)) {
+        if ((found = look(quiet_sleep))) break;
+        if (m_.p->attention.load_relaxed() != 0 || timers_due() || !another_is_busy(*m_.p)) break;
+        quiet_sleep = false;
+        // Something waits in a slot: its P had its chance at the next look, not after the longest pause.
+        period = sees_aged_work(*m_.p, seen_) ? scheduler.settings.passive_first_ns : std::min(period * 2, scheduler.settings.passive_limit_ns);
+        seen_.read();
+      }
+    }
+    scheduler.idle.clear_passive();
+    scheduler.passive.m.store_release(nullptr);  // pairs: passive.m
+    return found;
+  }
+
+ private:
+  static bool timers_due() noexcept {
+    const std::int64_t next = next_timer_ns();
+    return next != TimerHeap::kNever && next <= os::now_ns();
+  }
+
+  // False: somebody woke us on purpose.
+  bool sleep(std::int64_t period) noexcept {
+    const std::int64_t until = os::now_ns() + period;
+    scheduler.passive.until_ns.store_relaxed(until);  // ordered by the fence
+    base::full_fence();                               // pairs: watcher.deadline
+    const std::int64_t wake_at = std::min(until, next_timer_ns());
+    scheduler.passive.until_ns.store_relaxed(wake_at);
+    m_.p->counters.bump(Counter::kPassiveSleeps);
+    if (scheduler.idle.look().passive()) m_.note.wait(wake_at);
+    come_off_placement(m_);
+    if (scheduler.idle.look().passive()) return true;
+    m_.fruitless = 0;  // an urgent wake clears the suspicion
+    return false;
+  }
+
+  Runnable look(bool was_suppressed) noexcept {
+    Processor& p = *m_.p;
+    if (sees_aged_work(p, seen_)) {
+      m_.fruitless = 0;
+      if (const Runnable stolen = steal(p, true, &seen_)) return stolen;
+    }
+    if (const Runnable injected = take_injected(p)) return injected;
+    if (was_suppressed) {  // it has slept out its punishment
+      m_.fruitless = 0;
+      scheduler.idle.lift_suppression();
+    }
+    if (!scheduler.policy->has_stealable_work(&p)) return Runnable();
+    const Runnable stolen = steal(p, false, nullptr);
+    if (stolen && m_.fruitless == 0) m_.fruitless = 1;  // nobody called us: on probation
+    return stolen;
+  }
+
+  Machine& m_;
+  Ticks& seen_;
+};
+
+// --- retiring ---
+
+// Takes an idle P for the M that is on the idle list; false: none idle, or the M has been given one already.
+bool come_back(Machine& m) noexcept {
+  std::lock_guard guard(scheduler.machines_lock);
+  if (!m.idle) return false;
+  const std::int32_t index = maxprocs() > 1 ? scheduler.idle.pop_spinning() : scheduler.idle.pop();
+  if (index < 0) return false;
+  remove_idle_machine_locked(m);
+  m.spinning = maxprocs() > 1;
+  acquire_processor(m, *scheduler.processors[index]);
+  return true;
+}
+
+// True: the M has no P any more and is on the idle list. False: it still has one, or has one again: search on.
+bool retire(Machine& m) noexcept {
+  Processor& p = *m.p;
+  {
+    // The M is on the idle list before anybody can take its P: who pops the P finds its M under this lock.
+    std::lock_guard guard(scheduler.machines_lock);
+    if (p.attention.load_relaxed() != 0) return false;
+    release_processor(m);
+    if (!scheduler.idle.push(p.id, m.spinning, maxprocs())) {  // W2
+      acquire_processor(m, p);
+      return false;
+    }
+    add_idle_machine_locked(m);
+    m.spinning = false;
+  }
+  base::full_fence();  // pairs: submit.retire
+  if (work_exists(nullptr) && come_back(m)) return false;
+  return true;
+}
+
+// One M without a P sleeps until the next timer. False: no timers, or another M does.
+bool become_poller(Machine& m) noexcept {
+  if (next_timer_ns() == TimerHeap::kNever) return false;  // whoever adds the first one wakes somebody
+  Machine* nobody = nullptr;
+  if (!scheduler.poller.m.cas_acq_rel(nobody, &m)) return false;  // pairs: watcher.deadline
+  scheduler.poller.until_ns.store_relaxed(TimerHeap::kNever);     // until we have looked: everybody interrupts
+  base::full_fence();                                             // pairs: watcher.deadline
+  scheduler.poller.until_ns.store_relaxed(next_timer_ns());
+  return true;
+}
+
+// More idle threads than idle Ps: the M that slept longest for nothing ends.
+bool leave_if_surplus(Machine& m) noexcept {
+  std::lock_guard guard(scheduler.machines_lock);
+  if (!m.idle || scheduler.idle_machine_count <= scheduler.idle.look().idle()) return false;
+  remove_idle_machine_locked(m);
+  return true;
+}
+
+}  // namespace
+
+Runnable find_runnable(Machine& m) noexcept {
+  Ticks seen;
+  for (;;) {
+    if (m.p == nullptr && !wait_for_processor(m)) return Runnable();
+    if (m.handed) {
+      const Runnable handed = m.handed;
+      m.handed = Runnable();
+      return leave_with(m, handed, false);
+    }
+    Processor& p = *m.p;
+    if (p.attention.load_relaxed() != 0 && !attend(m)) continue;  // the P may be gone
+    run_due_timers(p);
+    if (const Runnable local = scheduler.policy->next(p)) return leave_with(m, local, false);
+    if (!scheduler.settings.seed_search_order)
+      if (const Runnable injected = take_injected(p)) return leave_with(m, injected, false);
+    if (maxprocs() > 1) {
+      judge_last_steal(m);
+      if (!suppressed(m))
+        if (const Runnable stolen = steal(p, false, nullptr)) return leave_with(m, stolen, true);
+    }
+    if (scheduler.settings.seed_search_order)
+      if (const Runnable injected = take_injected(p)) return leave_with(m, injected, false);
+    if (maxprocs() > 1) {
+      if (!m.spinning) m.spinning = scheduler.idle.try_start_spinning(maxprocs());
+      if (m.spinning) {
+        note_spinning_maximum();
+        if (!suppressed(m) && scheduler.settings.spin_us > 0)
+          if (const Runnable found = spin(m, seen)) return leave_with(m, found, true);
+      }
+    }
+    if (const Runnable background = take_idle_priority(p)) return leave_with(m, background, false);
+    if (PassiveWatch watch(m, seen); m.spinning && another_is_busy(p) && watch.claim()) {
+      if (const Runnable found = watch.run()) return leave_with(m, found, true);
+      continue;
+    }
+    if (retire(m) && !wait_for_processor(m)) return Runnable();
+  }
+}
+
+bool wait_for_processor(Machine& m) noexcept {
+  {
+    std::lock_guard guard(scheduler.machines_lock);
+    if (!m.idle && m.next_p.load_relaxed() == nullptr) add_idle_machine_locked(m);
+  }
+  if (scheduler.idle.look().idle() == maxprocs()) hooks.all_idle();
+  for (;;) {
+    if (Processor* p = m.next_p.load_acquire()) {  // pairs: machine.next_p
+      m.next_p.store_relaxed(nullptr);
+      m.spinning = m.next_spinning;
+      acquire_processor(m, *p);
+      return true;
+    }
+    const bool polls = become_poller(m);
+    const std::int64_t exit_at = os::now_ns() + scheduler.settings.idle_thread_exit_ns;
+    scheduler.shared_counters.add(Counter::kParks);
+    const bool rung = m.note.wait(polls ? std::min(scheduler.poller.until_ns.load_relaxed(), exit_at) : exit_at);
+    come_off_placement(m);
+    if (polls) scheduler.poller.m.store_release(nullptr);  // pairs: watcher.deadline
+    if (m.next_p.load_acquire() != nullptr) continue;      // pairs: machine.next_p
+    if (polls && next_timer_ns() <= os::now_ns()) {
+      if (come_back(m)) return true;
+      wake_passive(nullptr);  // every P is in use: its owner runs the timers at its next dispatch, or the passive spinner now
+    } else if (!rung && !polls && leave_if_surplus(m)) {
+      return false;
+    }
+  }
+}
+
+}  // namespace weft::sched

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#include "sched/stack_pool.h"
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+#include "base/sanitizer.h"
+
+namespace weft::sched {
+namespace {
+
+constexpr std::size_t kRegionBytes = std::size_t{1} << 30;
+constexpr std::size_t kMaxCarve = 512;
+constexpr std::size_t kSharedBatch = 64;
+
+Goroutine* chained(std::uintptr_t bits) { return reinterpret_cast<Goroutine*>(bits); }
+
+}  // namespace
+
+void StackPool::shape(SizeClass& size_class, std::size_t usable_bytes) noexcept {
+  const std::size_t usable = std::clamp((usable_bytes + os::kPage - 1) & ~(os::kPage - 1), kMinStackBytes, kMaxStackBytes);
+  std::size_t pages = (kGuardBytes + usable) / os::kPage;
+  pages |= 1;  // odd
+  size_class.stride = pages * os::kPage;
+  size_class.usable = size_class.stride - kGuardBytes;
+}
+
+void StackPool::set_default_size(std::size_t usable_bytes) noexcept {
+  shape(default_class_, usable_bytes == 0 ? kDefaultStackBytes : usable_bytes);
+}
+
+StackPool::SizeClass& StackPool::class_of(std::size_t usable_bytes) noexcept {
+  SizeClass shaped;
+  shape(shaped, usable_bytes);
+  if (shaped.stride == default_class_.stride) return default_class_;
+  SizeClass& size_class = other_classes_[shaped.stride];
+  if (size_class.stride == 0) shape(size_class, usable_bytes);
+  return size_class;
+}
+
+StackPool::Region* StackPool::add_region(SizeClass& size_class) noexcept {
+  // Smaller and smaller where address space is limited (RLIMIT_AS, strict overcommit).
+  for (std::size_t bytes = std::max(kRegionBytes, size_class.stride); bytes >= size_class.stride; bytes /= 2) {
+    const std::size_t slots = bytes / size_class.stride;
+    const std::size_t whole = slots * size_class.stride;
+    void* base = os::reserve_memory(whole, "weft stacks");
+    if (base == nullptr) continue;
+    os::forbid_huge_pages(base, whole);  // a huge page per stack would be 500 times the memory
+    auto* region = new (std::nothrow) Region{static_cast<std::byte*>(base), whole, size_class.stride, size_class.usable, slots, {}, nullptr};
+    if (region == nullptr) {
+      os::release_memory(base, whole);
+      return nullptr;
+    }
+    region->next = regions_.load_relaxed();  // we hold lock_
+    regions_.store_release(region);          // pairs: stacks.regions
+    return region;
+  }
+  return nullptr;
+}
+
+bool StackPool::carve(SizeClass& size_class) noexcept {
+  Region* region = size_class.region;
+  if (region == nullptr || region->carved.load_relaxed() == region->slots) {
+    region = add_region(size_class);
+    if (region == nullptr) return false;
+    size_class.region = region;
+  }
+  const std::size_t first = region->carved.load_relaxed();
+  const std::size_t count = std::min(size_class.carve_batch, region->slots - first);
+  try {
+    size_class.cold.reserve(size_class.cold.size() + count);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  size_class.carve_batch = std::min(size_class.carve_batch * 2, kMaxCarve);
+
+  os::Range guards[kMaxCarve];
+  for (std::size_t i = 0; i < count; ++i) guards[i] = {region->base + (first + i) * region->stride, kGuardBytes};
+  os::GuardKind kind = os::guard_kind();
+  if (kind == os::GuardKind::kMprotect) {
+    guards_by_mprotect_ += count;
+    if (guards_by_mprotect_ > os::mprotect_guard_limit()) kind = os::GuardKind::kNone;
+  }
+  if (!os::install_guards({guards, count}, kind)) unguarded_ = true;
+
+  for (std::size_t i = count; i-- > 0;) size_class.cold.push_back(region->base + (first + i) * region->stride);
+  region->carved.store_release(first + count);  // pairs: stacks.carved
+  return true;
+}
+
+Goroutine* StackPool::construct(SizeClass& size_class, std::byte* slot) noexcept {
+  const Place place = find(slot + size_class.stride - 1);
+  auto* g = new (place.g) Goroutine;
+  g->stack_bottom = slot + kGuardBytes;
+  g->stack_bytes = static_cast<std::uint32_t>(g->stack_top() - g->stack_bottom);
+  g->flags = static_cast<std::uint8_t>((&size_class == &default_class_ ? 0 : kGOwnStack) | (unguarded_ ? kGUnguarded : 0));
+  arch::fiber_create(g->fiber, g->stack_bottom, g->stack_bytes);
+  return g;
+}
+
+Goroutine* StackPool::take_one(SizeClass& size_class) noexcept {
+  if (size_class.warm != 0) {
+    Goroutine* g = chained(size_class.warm);
+    size_class.warm = g->link;
+    --size_class.warm_count;
+    size_class.low_water = std::min(size_class.low_water, size_class.warm_count);
+    return g;
+  }
+  if (size_class.cold.empty() && !carve(size_class)) return nullptr;
+  std::byte* slot = size_class.cold.back();
+  size_class.cold.pop_back();
+  return construct(size_class, slot);
+}
+
+bool StackPool::refill(Processor& p) noexcept {
+  std::lock_guard guard(lock_);
+  // Cold ones only as needed: constructing a G touches its page.
+  const std::size_t wanted = default_class_.warm_count > 0 ? std::min(default_class_.warm_count, kSharedBatch) : 1;
+  for (std::size_t i = 0; i < wanted; ++i) {
+    Goroutine* g = take_one(default_class_);
+    if (g == nullptr) break;
+    g->link = p.free_gs;
+    p.free_gs = reinterpret_cast<std::uintptr_t>(g);
+    ++p.free_g_count;
+  }
+  return p.free_gs != 0;
+}
+
+void StackPool::spill(Processor& p) noexcept {
+  std::lock_guard guard(lock_);
+  Goroutine* newest = chained(p.free_gs);  // its stack may be under our feet
+  for (std::size_t i = 0; i < kSharedBatch; ++i) {
+    Goroutine* g = chained(newest->link);
+    newest->link = g->link;
+    g->link = default_class_.warm;
+    default_class_.warm = reinterpret_cast<std::uintptr_t>(g);
+    ++default_class_.warm_count;
+    --p.free_g_count;
+  }
+}
+
+void StackPool::drain(Processor& p) noexcept {
+  std::lock_guard guard(lock_);
+  while (p.free_gs != 0) {
+    Goroutine* g = chained(p.free_gs);
+    p.free_gs = g->link;
+    g->link = default_class_.warm;
+    default_class_.warm = reinterpret_cast<std::uintptr_t>(g);
+    ++default_class_.warm_count;
+  }
+  p.free_g_count = 0;
+}
+
+Goroutine* StackPool::take_sized(std::size_t usable_bytes) noexcept {
+  std::lock_guard guard(lock_);
+  return take_one(class_of(usable_bytes));
+}
+
+void StackPool::give_sized(Goroutine* g) noexcept {
+  std::lock_guard guard(lock_);
+  SizeClass& size_class = class_of(g->stack_bytes);
+  g->link = size_class.warm;
+  size_class.warm = reinterpret_cast<std::uintptr_t>(g);
+  ++size_class.warm_count;
+}
+
+void StackPool::begin_trim_interval() noexcept {
+  std::lock_guard guard(lock_);
+  const auto restart = [](SizeClass& size_class) { size_class.low_water = size_class.warm_count; };
+  restart(default_class_);
+  for (auto& [stride, size_class] : other_classes_) restart(size_class);
+}
+
+bool StackPool::trim(std::size_t limit) noexcept {
+  struct Idle {
+    std::byte* slot;
+    std::size_t stride;
+    SizeClass* size_class;
+  };
+  std::vector<Idle> idle;
+  bool more = false;
+  {
+    std::lock_guard guard(lock_);
+    const auto collect = [&](SizeClass& size_class) {
+      while (size_class.low_water > 0 && size_class.warm != 0 && idle.size() < limit) {
+        Goroutine* g = chained(size_class.warm);
+        size_class.warm = g->link;
+        --size_class.warm_count;
+        --size_class.low_water;
+        arch::fiber_destroy(g->fiber);
+        idle.push_back({g->stack_bottom - kGuardBytes, size_class.stride, &size_class});
+      }
+      more |= size_class.low_water > 0 && size_class.warm != 0;
+    };
+    collect(default_class_);
+    for (auto& [stride, size_class] : other_classes_) collect(size_class);
+  }
+  std::ranges::sort(idle, {}, &Idle::slot);
+  for (std::size_t first = 0; first < idle.size();) {  // neighbours in one call: a sixth of the price
+    std::size_t end = first + 1;
+    while (end < idle.size() && idle[end].slot == idle[end - 1].slot + idle[end - 1].stride) ++end;
+    os::discard_pages(idle[first].slot, static_cast<std::size_t>(idle[end - 1].slot + idle[end - 1].stride - idle[first].slot));
+    first = end;
+  }
+  std::lock_guard guard(lock_);
+  for (std::size_t i = idle.size(); i-- > 0;) idle[i].size_class->cold.push_back(idle[i].slot);
+  return more;
+}
+
+StackPool::Place StackPool::find(const void* address) const noexcept {
+  const auto* byte = static_cast<const std::byte*>(address);
+  for (const Region* region = regions_.load_acquire(); region != nullptr; region = region->next) {  // pairs: stacks.regions
+    if (byte < region->base || byte >= region->base + region->bytes) continue;
+    const auto offset = static_cast<std::size_t>(byte - region->base);
+    const std::size_t index = offset / region->stride;
+    return {region->goroutine(index), offset % region->stride < kGuardBytes};
+  }
+  return {nullptr, false};
+}
+
+StackPool::Statistics StackPool::statistics() const noexcept {
+  std::lock_guard guard(lock_);
+  Statistics statistics;
+  for (const Region* region = regions_.load_relaxed(); region != nullptr; region = region->next)
+    statistics.slots += region->carved.load_relaxed();
+  const auto add = [&](const SizeClass& size_class) {
+    statistics.warm += size_class.warm_count;
+    statistics.cold += size_class.cold.size();
+  };
+  add(default_class_);
+  for (const auto& [stride, size_class] : other_classes_) add(size_class);
+  statistics.guarded = !unguarded_;
+  return statistics;
+}
+
+bool StackPool::canary_intact(const Goroutine* g) noexcept {
+  // Reading an untouched page maps the shared zero page: no memory is used for it.
+  return *reinterpret_cast<const volatile std::uint64_t*>(g->stack_bottom) == 0;
+}
+
+}  // namespace weft::sched

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "base/atomic.h"
+#include "os/memory.h"
+#include "os/ranked_mutex.h"
+#include "sched/goroutine.h"
+#include "sched/processor.h"
+
+// Goroutine stacks, each with its G at the top.
+//   Layout    slots carved from large unreserved regions: | guard 36 KiB | usable ... | colour | G |. The stride is an odd
+//             number of pages (40 % faster switching among 500-1000 goroutines than a power of two), 16 colours of 64 bytes
+//             keep the hot ends of stacks in different cache sets.
+//   Guard     36 KiB: libc has uninstrumented frames of up to 33 KiB; user code is compiled with stack-clash protection.
+//   States    cold: never touched, or given back to the system; warm: a dead G whose pages are there. P caches and shared_
+//             hold warm ones, LIFO. What stayed unused in shared_ for a trimming interval becomes cold.
+//   Memory    regions are never unmapped, so a stale pointer to a dead G reads zeros or an old G, and never faults.
+namespace weft::sched {
+
+inline constexpr std::size_t kGuardBytes = 36 * 1024;
+inline constexpr std::size_t kDefaultStackBytes = 256 * 1024;
+inline constexpr std::size_t kMinStackBytes = 16 * 1024;
+inline constexpr std::size_t kMaxStackBytes = std::size_t{1} << 30;
+
+class StackPool {
+ public:
+  // Before the first goroutine.
+  void set_default_size(std::size_t usable_bytes) noexcept;
+  std::size_t default_size() const noexcept { return default_class_.usable; }
+
+  // Owner of p. A dead G with a default stack; null: no memory.
+  Goroutine* take(Processor& p) noexcept {
+    if (WEFT_UNLIKELY(p.free_gs == 0) && !refill(p)) return nullptr;
+    auto* g = reinterpret_cast<Goroutine*>(p.free_gs);
+    p.free_gs = g->link;
+    --p.free_g_count;
+    return g;
+  }
+  // The caller may be standing on g's stack until it switches away: a spill never gives away the newest.
+  void give(Processor& p, Goroutine* g) noexcept {
+    g->link = p.free_gs;
+    p.free_gs = reinterpret_cast<std::uintptr_t>(g);
+    if (WEFT_UNLIKELY(++p.free_g_count > kCacheLimit)) spill(p);
+  }
+
+  // Stacks of other sizes: not cached on Ps. Nobody stands on g's stack.
+  Goroutine* take_sized(std::size_t usable_bytes) noexcept;
+  void give_sized(Goroutine* g) noexcept;
+
+  void drain(Processor& p) noexcept;
+
+  // Gives back the memory of stacks unused since the last call; at most `limit` of them. True: there is more to do.
+  bool trim(std::size_t limit) noexcept;
+  void begin_trim_interval() noexcept;
+
+  // Whose guard (or stack) is this address in? Async-signal-safe. Null: nobody's.
+  struct Place {
+    Goroutine* g;
+    bool in_guard;
+  };
+  Place find(const void* address) const noexcept;
+
+  // Every G that exists, dead ones included.
+  template <class F>
+  void for_each(F&& visit) const {
+    for (const Region* region = regions_.load_acquire(); region != nullptr; region = region->next)  // pairs: stacks.regions
+      for (std::size_t i = 0, n = region->carved.load_acquire(); i < n; ++i) visit(region->goroutine(i));  // pairs: stacks.carved
+  }
+
+  struct Statistics {
+    std::size_t slots = 0, warm = 0, cold = 0;
+    bool guarded = true;
+  };
+  Statistics statistics() const noexcept;
+
+  // Unguarded slots only: has the end of the stack been written?
+  static bool canary_intact(const Goroutine* g) noexcept;
+
+ private:
+  static constexpr std::uint32_t kCacheLimit = 128;
+
+  struct Region;
+  struct SizeClass {
+    std::size_t usable = 0;
+    std::size_t stride = 0;
+    Region* region = nullptr;  // the one being carved
+    std::vector<std::byte*> cold;     // slots
+    std::uintptr_t warm = 0;          // chain of dead Gs
+    std::size_t warm_count = 0;
+    std::size_t low_water = 0;        // least warm_count in this trimming interval
+    std::size_t carve_batch = 8;
+  };
+  struct Region {
+    std::byte* base;
+    std::size_t bytes, stride, usable, slots;
+    base::Atom<std::size_t> carved{0};
+    Region* next = nullptr;
+    Goroutine* goroutine(std::size_t index) const noexcept {
+      return reinterpret_cast<Goroutine*>(base + (index + 1) * stride - sizeof(Goroutine) - (index % 16) * base::kCacheLine);
+    }
+  };
+
+  bool refill(Processor& p) noexcept;
+  void spill(Processor& p) noexcept;
+  Goroutine* take_one(SizeClass& size_class) noexcept;  // under lock_
+  bool carve(SizeClass& size_class) noexcept;           // under lock_
+  Region* add_region(SizeClass& size_class) noexcept;   // under lock_
+  Goroutine* construct(SizeClass& size_class, std::byte* slot) noexcept;
+  SizeClass& class_of(std::size_t usable_bytes) noexcept;  // under lock_
+  static void shape(SizeClass& size_class, std::size_t usable_bytes) noexcept;
+
+  mutable os::RankedMutex<base::Rank::kStacks> lock_;
+  SizeClass default_class_;
+  std::map<std::size_t, SizeClass> other_classes_;
+  base::Atom<Region*> regions_{nullptr};
+  std::size_t guards_by_mprotect_ = 0;
+  bool unguarded_ = false;
+};
+
+}  // namespace weft::sched

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "base/atomic.h"
+#include "os/futex.h"
+#include "os/ranked_mutex.h"
+
+// Timers of one P: a 4-ary heap ordered by time.
+//   Owned by    lock_ (Rank::kTimers); next_ is read without it by anybody who wonders when to wake up.
+//   Callbacks   run under the lock: short, never parking; so stop() returning means that the callback is not running and
+//               will not run, and a timer may live on the stack of the goroutine that waits for it.
+//   Moves       idle Ps run the due timers of busy ones; a P that disappears gives its timers to another (adopt).
+namespace weft::sched {
+
+class TimerHeap;
+
+struct Timer {
+  using Callback = void (*)(Timer*, std::int64_t now_ns);
+
+  std::int64_t when_ns = 0;
+  std::int64_t period_ns = 0;  // > 0: put back for when + k * period, the first one in the future
+  Callback callback = nullptr;
+  void* argument = nullptr;
+  base::Atom<TimerHeap*> heap{nullptr};  // null: not pending
+  std::uint32_t index = 0;
+};
+
+class TimerHeap {
+ public:
+  static constexpr std::int64_t kNever = os::kForever;
+
+  // True: it is the earliest now, so somebody may have to wake up sooner.
+  bool add(Timer* timer);
+  // Runs what is due and returns how many. Never blocks on a heap somebody else is working on when `try_only`.
+  std::uint32_t run_due(std::int64_t now_ns, bool try_only);
+  // Takes all timers of another heap (the world is stopped, but plain threads may still stop timers).
+  void adopt(TimerHeap& other);
+
+  std::int64_t next_ns() const noexcept { return next_.load_relaxed(); }  // a bound; re-read after a fence where it matters
+  std::size_t size() const noexcept { return size_.load_relaxed(); }
+
+  friend bool stop_timer(Timer* timer);
+
+ private:
+  void push(Timer* timer);
+  void remove_at(std::size_t index);
+  void sift_up(std::size_t index);
+  void sift_down(std::size_t index);
+  void publish_next();
+
+  struct Entry {
+    std::int64_t when_ns;  // beside the pointer: sifting does not touch the timers
+    Timer* timer;
+  };
+  void place(std::size_t index, const Entry& entry) {
+    entries_[index] = entry;
+    entry.timer->index = static_cast<std::uint32_t>(index);
+  }
+
+  os::RankedMutex<base::Rank::kTimers> lock_;
+  std::vector<Entry> entries_;
+  base::Atom<std::int64_t> next_{kNever};
+  base::Atom<std::size_t> size_{0};
+};
+
+// True: it was pending and will not fire. False: it has fired (its callback has returned) or was never started.
+bool stop_timer(Timer* timer);
+
+}  // namespace weft::sched

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "sched/waiter.h"
+
+#include "sched/machines.h"
+
+namespace weft::sched {
+
+Wait::Wait(WaitReason reason, const void* object, std::int64_t deadline_ns) noexcept
+    : g_(os::current_p() != nullptr ? os::current_g() : nullptr), reason_(reason), object_(object), deadline_ns_(deadline_ns) {}
+
+void Wait::on_time_limit(Timer* timer, std::int64_t) {
+  auto* wait = static_cast<Wait*>(timer->argument);
+  if (wait->choice_.fire(nullptr)) wait->sleeper().wake();
+}
+
+bool Wait::wait() noexcept {
+  if (g_ == nullptr) return wait_as_thread();
+  if (!is_timed()) {
+    park();
+    return true;
+  }
+  Timer timer;
+  timer.when_ns = deadline_ns_;
+  timer.callback = &Wait::on_time_limit;
+  timer.argument = this;
+  start_timer(&timer);
+  park();
+  stop_timer(&timer);  // also waits for its callback, which uses this frame
+  return choice_.winner != nullptr;
+}
+
+bool Wait::wait_as_thread() noexcept {
+  if (!is_timed()) {
+    thread_.note.wait();
+    return true;
+  }
+  if (!thread_.note.wait(deadline_ns_)) {
+    if (choice_.fire(nullptr)) return false;
+    thread_.note.wait();  // somebody was faster and is about to signal
+  }
+  return true;
+}
+
+void start_timer(Timer* timer) noexcept {
+  Processor* p = os::current_p();
+  TimerHeap& heap = p != nullptr ? p->timers : scheduler.processors[0]->timers;
+  if (heap.add(timer)) timer_added(timer->when_ns);
+}
+
+namespace {
+void wake_sleeper(Timer* timer, std::int64_t) { ready(static_cast<Goroutine*>(timer->argument)); }
+}  // namespace
+
+void sleep_until(std::int64_t deadline_ns) noexcept {
+  if (os::current_p() == nullptr) {
+    os::Note note;
+    note.wait(deadline_ns);
+    return;
+  }
+  if (deadline_ns <= os::now_ns()) {
+    yield();
+    return;
+  }
+  Goroutine* g = os::current_g();
+  Timer timer;
+  timer.when_ns = deadline_ns;
+  timer.callback = wake_sleeper;
+  timer.argument = g;
+  begin_wait(g, WaitReason::kSleep, nullptr);
+  if (deadline_ns != os::kForever) start_timer(&timer);
+  park();
+  stop_timer(&timer);
+}
+
+}  // namespace weft::sched

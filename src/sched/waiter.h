@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+
+#include "base/atomic.h"
+#include "os/note.h"
+#include "os/spin_lock.h"
+#include "sched/dispatch.h"
+#include "sched/timer_heap.h"
+
+// Waiting: goroutines and plain threads alike, in FIFO lists, with or without a time limit.
+//   Use      Waiter w; { lock; if (nothing to wait for) return; w.begin(reason, object); list.push(w); unlock; }  w.wait();
+//            the waker: { lock; Waiter* w = list.pop(); unlock; }  wake(w)
+//   Choice   several may want to wake one waiter (select, a time limit): the first to fire its Choice does, the others leave
+//            it alone. The woken side takes its waiters off the lists it is still on.
+//   Memory   waiters live on the stack of whoever waits. After wake() the waker must not touch them any more.
+namespace weft::sched {
+
+// A plain thread that waits.
+struct ThreadSleeper {
+  os::Note note;
+  bool counted = false;  // in scheduler.threads_waiting
+};
+
+// Who waits: a goroutine, or a thread.
+class Sleeper {
+ public:
+  Sleeper() = default;
+  explicit Sleeper(Goroutine* g) noexcept : bits_(reinterpret_cast<std::uintptr_t>(g)) {}
+  explicit Sleeper(ThreadSleeper* thread) noexcept : bits_(reinterpret_cast<std::uintptr_t>(thread) | 1) {}
+  void wake() const noexcept {
+    if ((bits_ & 1) == 0) {
+      ready(reinterpret_cast<Goroutine*>(bits_));
+      return;
+    }
+    auto* thread = reinterpret_cast<ThreadSleeper*>(bits_ & ~std::uintptr_t{1});
+    // By the waker, before the thread can run: it never counts as asleep when it is not (deadlock check).
+    if (thread->counted) scheduler.threads_waiting.fetch_add_relaxed(-1);
+    thread->note.signal();
+  }
+  Goroutine* goroutine() const noexcept { return (bits_ & 1) == 0 ? reinterpret_cast<Goroutine*>(bits_) : nullptr; }
+
+ private:
+  std::uintptr_t bits_ = 0;
+};
+
+struct Waiter;
+
+struct Choice {
+  // True: the caller decides the outcome, and wakes.
+  bool fire(Waiter* by) noexcept {
+    std::uint32_t open = 0;
+    if (!fired.cas_acq_rel(open, 1)) return false;  // pairs: choice.fired
+    winner = by;
+    return true;
+  }
+  bool has_fired() const noexcept { return fired.load_acquire() != 0; }  // pairs: choice.fired
+
+  base::Atom<std::uint32_t> fired{0};
+  Waiter* winner = nullptr;  // null: the time limit
+};
+
+struct Waiter {
+  Waiter* next = nullptr;
+  Waiter* previous = nullptr;
+  Sleeper who;
+  Choice* choice = nullptr;  // null: only the owner of the list wakes it
+  void* element = nullptr;   // what is handed over
+  std::uint32_t index = 0;
+  bool queued = false;       // on a list; guarded by the list's lock
+  bool success = false;      // set by the waker before wake()
+};
+
+// FIFO. Guarded by its primitive's lock.
+class WaitList {
+ public:
+  bool empty() const noexcept { return first_ == nullptr; }
+  Waiter* front() const noexcept { return first_; }
+
+  void push(Waiter& waiter) noexcept {
+    waiter.next = nullptr;
+    waiter.previous = last_;
+    (last_ != nullptr ? last_->next : first_) = &waiter;
+    last_ = &waiter;
+    waiter.queued = true;
+  }
+  void push_front(Waiter& waiter) noexcept {
+    waiter.previous = nullptr;
+    waiter.next = first_;
+    (first_ != nullptr ? first_->previous : last_) = &waiter;
+    first_ = &waiter;
+    waiter.queued = true;
+  }
+  // The oldest whose Choice is still open (and is now decided for this list); null: none.
+  Waiter* pop() noexcept {
+    while (Waiter* waiter = first_) {
+      remove(*waiter);
+      if (waiter->choice == nullptr || waiter->choice->fire(waiter)) return waiter;
+    }
+    return nullptr;
+  }
+  void remove(Waiter& waiter) noexcept {
+    if (!waiter.queued) return;
+    (waiter.previous != nullptr ? waiter.previous->next : first_) = waiter.next;
+    (waiter.next != nullptr ? waiter.next->previous : last_) = waiter.previous;
+    waiter.queued = false;
+  }
+
+ private:
+  Waiter* first_ = nullptr;
+  Waiter* last_ = nullptr;
+};
+
+// One wait of the calling goroutine or thread. Constructed before the lock is taken; begin() under it, wait() after it.
+class Wait {
+ public:
+  Wait(WaitReason reason, const void* object, std::int64_t deadline_ns = os::kForever) noexcept;
+  Wait(const Wait&) = delete;
+
+  bool is_timed() const noexcept { return deadline_ns_ != os::kForever; }
+  Sleeper sleeper() const noexcept { return g_ != nullptr ? Sleeper(g_) : Sleeper(const_cast<ThreadSleeper*>(&thread_)); }
+  // A waiter of this wait; a timed one competes with the time limit.
+  void attach(Waiter& waiter) noexcept {
+    waiter.who = sleeper();
+    if (is_timed()) waiter.choice = &choice_;
+  }
+
+  // Under the lock that publishes the waiters: from now on it may be woken.
+  void begin() noexcept {
+    if (g_ != nullptr) {
+      begin_wait(g_, reason_, object_);
+    } else if (!is_timed()) {
+      thread_.counted = true;
+      scheduler.threads_waiting.fetch_add_relaxed(1);  // the deadlock check reads it when all is quiet
+    }
+  }
+  void call_off() noexcept {  // nobody was told after all
+    if (g_ != nullptr) call_off_wait(g_);
+    else if (thread_.counted) scheduler.threads_waiting.fetch_add_relaxed(-1);
+  }
+  // After the lock. Blocks until woken; false: the time limit won, and the waiters may still be on their lists.
+  bool wait() noexcept;
+
+  Choice& choice() noexcept { return choice_; }
+
+ private:
+  bool wait_as_thread() noexcept;
+  static void on_time_limit(Timer* timer, std::int64_t now_ns);
+
+  Goroutine* g_;  // null: a plain thread
+  WaitReason reason_;
+  const void* object_;
+  std::int64_t deadline_ns_;
+  ThreadSleeper thread_;
+  Choice choice_;
+};
+
+// Wakes a waiter that pop() returned.
+inline void wake(Waiter* waiter) noexcept { waiter->who.wake(); }
+
+// Blocks the goroutine or thread until the time has come.
+void sleep_until(std::int64_t deadline_ns) noexcept;
+
+// Starts a timer on the current P (any P for plain threads).
+void start_timer(Timer* timer) noexcept;
+
+}  // namespace weft::sched

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "sched/world.h"
+
+#include <mutex>
+#include <new>
+
+#include "os/clock.h"
+#include "sched/dispatch.h"
+#include "sched/handoff.h"
+#include "sched/machines.h"
+#include "sched/waiter.h"
+
+namespace weft::sched {
+namespace {
+
+constexpr std::int64_t kAskAgainNs = 100'000;
+
+// Whose turn it is to stop the world.
+class Turn {
+ public:
+  void take() noexcept {
+    Wait wait(WaitReason::kStopTheWorld, this);
+    Waiter waiter;
+    wait.attach(waiter);
+    lock_.lock();
+    if (!taken_) {
+      taken_ = true;
+      lock_.unlock();
+      return;
+    }
+    wait.begin();
+    waiters_.push(waiter);
+    lock_.unlock();
+    wait.wait();  // handed over
+  }
+  void pass_on() noexcept {
+    lock_.lock();
+    Waiter* next = waiters_.pop();
+    if (next == nullptr) taken_ = false;
+    lock_.unlock();
+    if (next != nullptr) wake(next);
+  }
+
+ private:
+  os::SpinLock lock_;
+  bool taken_ = false;
+  WaitList waiters_;
+};
+
+Turn turn;
+std::int64_t stop_began_ns;  // the stopper's
+
+// The caller owns p and has unwired it, or holds the world's turn.
+void mark_stopped(Processor& p) noexcept {
+  p.word.store_release(Processor::make_word(PStatus::kStopped, 0, 0));              // pairs: processor.word
+  if (scheduler.stop_wait.fetch_sub_acq_rel(1) == 1) scheduler.stopped_note.signal();  // pairs: stop_wait
+}
+
+void ask_everybody(const Processor* own) noexcept {
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) {
+    Processor& p = *scheduler.processors[i];
+    if (&p == own) continue;
+    const std::uint64_t word = p.word.load_acquire();  // pairs: processor.word
+    if (Processor::status_of(word) == PStatus::kStopped) continue;
+    p.attention.fetch_or_acq_rel(kAttentionStop);  // pairs: attention
+    if (Processor::status_of(word) == PStatus::kInCall && take_from_call(p, word)) mark_stopped(p);
+  }
+  for (std::int32_t index; (index = scheduler.idle.pop()) >= 0;) mark_stopped(*scheduler.processors[index]);
+  wake_passive(nullptr);
+}
+
+// False: the limit passed first.
+bool wait_until_stopped(const Processor* own, std::int64_t deadline_ns) noexcept {
+  while (scheduler.stop_wait.load_acquire() != 0) {  // pairs: stop_wait
+    const std::int64_t now = os::now_ns();
+    if (now >= deadline_ns) return false;
+    scheduler.stopped_note.wait(now + kAskAgainNs);
+    ask_everybody(own);
+  }
+  return true;
+}
+
+bool begin_stop(std::int64_t deadline_ns) noexcept {
+  trace::world_stopping();
+  stop_began_ns = os::now_ns();
+  const Processor* own = os::current_p();
+  scheduler.stopped_note.clear();
+  scheduler.stop_wait.store_release(maxprocs() - (own != nullptr ? 1 : 0));  // pairs: stop_wait
+  scheduler.world_stopping.store_seq_cst(true);                             // pairs: world_stopping
+  ask_everybody(own);
+  return wait_until_stopped(own, deadline_ns);
+}
+
+void remember_pause() noexcept {
+  const auto pause = static_cast<std::uint64_t>(os::now_ns() - stop_began_ns);
+  scheduler.stw_count.fetch_add_relaxed(1);
+  scheduler.stw_last_ns.store_relaxed(pause);
+  if (pause > scheduler.stw_max_ns.load_relaxed()) scheduler.stw_max_ns.store_relaxed(pause);
+}
+
+// With the world stopped: everything p has goes back to common ownership.
+void empty_processor(Processor& p) noexcept {
+  RunnableList work;
+  scheduler.policy->drain(p, work);
+  scheduler.inject.push(work);
+  if (&p != scheduler.processors[0]) scheduler.processors[0]->timers.adopt(p.timers);
+  scheduler.records.drain(p);
+  scheduler.stacks.drain(p);
+}
+
+bool has_work(const Processor& p) noexcept {
+  return scheduler.policy->backlog(p) > 0 || p.slot.load_relaxed() || p.inbox.load_relaxed() != 0;
+}
+
+}  // namespace
+
+void stop_the_world() noexcept {
+  turn.take();
+  begin_stop(os::kForever);
+}
+
+void start_the_world() noexcept {
+  Processor* own = os::current_p();
+  scheduler.world_stopping.store_seq_cst(false);  // pairs: world_stopping
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) scheduler.processors[i]->attention.fetch_and_acq_rel(~std::uint32_t{kAttentionStop});  // pairs: attention
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) {
+    Processor& p = *scheduler.processors[i];
+    if (&p == own) continue;
+    p.word.store_release(Processor::make_word(PStatus::kIdle, 0, 0));  // pairs: processor.word
+    if (has_work(p)) {
+      start_machine(p, false);
+    } else {
+      scheduler.idle.push(p.id, false, maxprocs());
+    }
+  }
+  remember_pause();
+  trace::world_started();
+  turn.pass_on();
+  // Global work, timers: one of the idle Ps looks after them.
+  base::full_fence();  // pairs: submit.retire
+  wake_one(own);
+}
+
+void stop_the_world_for_exit(std::int64_t limit_ns) noexcept {
+  scheduler.exiting.store_release(true);  // pairs: exiting
+  begin_stop(os::now_ns() + limit_ns);
+}
+
+void stay_out_of_the_way() noexcept {
+  os::Note never;
+  for (;;) never.wait();
+}
+
+bool attend(Machine& m) noexcept {
+  Processor& p = *m.p;
+  const std::uint32_t wanted = p.attention.load_acquire();  // pairs: attention
+  if (wanted & kAttentionForked)
+    base::fatal_exit(2, "weft: the goroutine runtime does not exist in a forked child; only exec or _exit may follow fork");
+  if (wanted & kAttentionStop) {
+    if (m.spinning) {
+      m.spinning = false;
+      scheduler.idle.stop_spinning();
+    }
+    release_processor(m);
+    mark_stopped(p);
+    return false;
+  }
+  p.attention.fetch_and_acq_rel(~std::uint32_t{kAttentionPreempt});  // pairs: attention
+  return true;
+}
+
+bool stop_if_world_stops(Processor& p) noexcept {
+  if (!scheduler.world_stopping.load_seq_cst()) return false;  // pairs: world_stopping
+  if ((p.attention.load_acquire() & kAttentionStop) == 0) return false;  // pairs: attention
+  mark_stopped(p);
+  return true;
+}
+
+void resize(std::uint32_t n) noexcept {
+  const std::uint32_t old = maxprocs();
+  for (std::uint32_t i = old; i < n; ++i) {
+    if (scheduler.processors[i] == nullptr) {
+      auto* p = new Processor;
+      p->id = i;
+      p->random = base::Random(i + 1);
+      p->sampled_at = os::ticks();
+      scheduler.processors[i] = p;
+    }
+    scheduler.processors[i]->word.store_relaxed(Processor::make_word(PStatus::kStopped, 0, 0));
+    scheduler.processors[i]->attention.store_relaxed(0);
+  }
+  Machine* m = os::current_m();
+  if (os::current_p() != nullptr && os::current_p()->id >= n) {  // the caller's own P disappears: it goes on with P 0
+    release_processor(*m);
+    acquire_processor(*m, *scheduler.processors[0]);
+  }
+  for (std::uint32_t i = n; i < old; ++i) {
+    empty_processor(*scheduler.processors[i]);
+    scheduler.processors[i]->word.store_relaxed(Processor::make_word(PStatus::kStopped, 0, 0));
+  }
+  scheduler.maxprocs.store_relaxed(n);
+  trace::maxprocs_changed(n);
+}
+
+void change_policy(Policy* policy) noexcept {
+  RunnableList work;
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) scheduler.policy->drain(*scheduler.processors[i], work);
+  scheduler.policy = policy;
+  scheduler.inject.push(work);
+}
+
+void start_scheduler(Policy* policy, std::uint32_t n) {
+  scheduler.policy = policy;
+  resize(n);
+  for (std::uint32_t i = n; i-- > 0;) {
+    scheduler.processors[i]->word.store_relaxed(Processor::make_word(PStatus::kIdle, 0, 0));
+    scheduler.idle.push(i, false, n);
+  }
+  scheduler.started.store_release(true);  // pairs: started
+}
+
+void forked_in_child() noexcept {
+  if (Processor* p = os::current_p()) p->attention.fetch_or_relaxed(kAttentionForked);
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) scheduler.processors[i]->attention.fetch_or_relaxed(kAttentionForked);
+}
+
+}  // namespace weft::sched

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include "service/crash.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cxxabi.h>
+#include <exception>
+#include <typeinfo>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/sanitizer.h"
+#include "os/backtrace.h"
+#include "os/symbolizer.h"
+#include "sched/dump.h"
+#include "sched/scheduler.h"
+
+namespace weft::service {
+namespace {
+
+using sched::Goroutine;
+using sched::scheduler;
+
+constexpr std::size_t kFrames = 64;
+
+struct sigaction previous_segv, previous_bus;
+std::terminate_handler previous_terminate = nullptr;
+void (*quit_handler)() = nullptr;
+
+void print(const char* text, int length) {
+  if (length > 0) base::write_stderr(text, static_cast<std::size_t>(length));
+}
+
+void print_stack(std::size_t skip) {
+  void* frames[kFrames];
+  os::write_frames(STDERR_FILENO, frames, os::capture_backtrace(frames, kFrames, skip + 1));
+}
+
+void print_overflow(const Goroutine* g, const void* address) {
+  char who[128], text[512];
+  sched::describe_goroutine(g, who, sizeof who);
+  print(text, std::snprintf(text, sizeof text,
+                            "fatal error: %s: stack overflow\n"
+                            "  limit %u KiB, access at %p; give it more with go_options::stack_size or WEFT_STACK_SIZE\n",
+                            who, (g->stack_bytes + 1023 + static_cast<unsigned>(sizeof(Goroutine))) / 1024, address));
+  print_stack(2);
+}
+
+void print_fault(const Goroutine* g, int signal, const void* address) {
+  char who[128], text[512];
+  sched::describe_goroutine(g, who, sizeof who);
+  print(text, std::snprintf(text, sizeof text, "fatal error: %s: %s at address %p\n", who, signal == SIGBUS ? "SIGBUS" : "SIGSEGV", address));
+  print_stack(2);
+}
+
+void chain(int signal, siginfo_t* info, void* context, const struct sigaction& previous) {
+  if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction != nullptr) {
+    previous.sa_sigaction(signal, info, context);
+    return;
+  }
+  if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN && previous.sa_handler != nullptr) {
+    previous.sa_handler(signal);
+    return;
+  }
+  // The default action: the faulting instruction runs again and ends the process with the right signal and core.
+  struct sigaction by_default {};
+  by_default.sa_handler = SIG_DFL;
+  sigaction(signal, &by_default, nullptr);
+  if (info->si_code <= 0) raise(signal);  // sent by somebody: there is no instruction to run again
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  const struct sigaction& previous = signal == SIGBUS ? previous_bus : previous_segv;
+  const Goroutine* g = os::current_g();
+  const sched::StackPool::Place place = scheduler.stacks.find(info->si_addr);
+  if (place.g != nullptr && place.in_guard && g == place.g) {
+    print_overflow(g, info->si_addr);
+    struct sigaction by_default {};
+    by_default.sa_handler = SIG_DFL;
+    sigaction(signal, &by_default, nullptr);
+    return;
+  }
+#if !WEFT_ASAN && !WEFT_TSAN  // sanitizers print their own, better report
+  static volatile sig_atomic_t reported = 0;
+  if (g != nullptr && info->si_code > 0 && !reported) {
+    reported = 1;
+    print_fault(g, signal, info->si_addr);
+  }
+#endif
+  errno = saved_errno;
+  chain(signal, info, context, previous);
+}
+
+void on_quit_signal(int) {
+  const int saved_errno = errno;
+  quit_handler();
+  errno = saved_errno;
+}
+
+// what() may throw or be absent; the text is bounded.
+void print_exception() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  char text[1024];
+  if (type == nullptr) {
+    print(text, std::snprintf(text, sizeof text, "  std::terminate was called without an exception\n"));
+    return;
+  }
+  int status = 0;
+  char* demangled = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
+  const char* name = status == 0 ? demangled : type->name();
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    const char* what = "(what() threw)";
+    try {
+      what = error.what();
+    } catch (...) {
+    }
+    print(text, std::snprintf(text, sizeof text, "  exception of type %s: %.600s\n", name, what));
+  } catch (...) {
+    print(text, std::snprintf(text, sizeof text, "  exception of type %s\n", name));
+  }
+  std::free(demangled);
+}
+
+[[noreturn]] void on_terminate() {
+  static base::Atom<bool> entered{false};
+  const Goroutine* g = os::current_g();
+  if (g != nullptr && !entered.exchange_relaxed(true)) {
+    char who[128], text[256];
+    sched::describe_goroutine(g, who, sizeof who);
+    print(text, std::snprintf(text, sizeof text, "fatal error: %s: uncaught exception\n", who));
+    print_exception();
+    print_stack(1);
+  }
+  if (previous_terminate != nullptr) previous_terminate();
+  std::abort();
+}
+
+void install(int signal, struct sigaction& previous) {
+  struct sigaction action {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigfillset(&action.sa_mask);
+  sigaction(signal, &action, &previous);
+}
+
+}  // namespace
+
+void install_crash_reports(void (*on_quit)()) {
+  os::warm_up_unwinder();
+  install(SIGSEGV, previous_segv);
+  install(SIGBUS, previous_bus);
+  previous_terminate = std::set_terminate(on_terminate);
+  quit_handler = on_quit;
+  struct sigaction existing {};
+  if (sigaction(SIGQUIT, nullptr, &existing) == 0 && existing.sa_handler == SIG_DFL && (existing.sa_flags & SA_SIGINFO) == 0) {
+    struct sigaction action {};
+    action.sa_handler = on_quit_signal;
+    action.sa_flags = SA_ONSTACK | SA_RESTART;
+    sigaction(SIGQUIT, &action, nullptr);
+  }
+}
+
+}  // namespace weft::service

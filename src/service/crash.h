@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Reports of how a goroutine ended the process: stack overflow, memory fault, uncaught exception; SIGQUIT.
+//   Handlers   run on alternate stacks; whatever was installed before is called afterwards, or the default action taken.
+namespace weft::service {
+
+// `on_quit` (async-signal-safe) is called for SIGQUIT, unless the program handles or ignores that signal itself.
+void install_crash_reports(void (*on_quit)());
+
+}  // namespace weft::service

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Deadlock detection: nobody runs, and nothing can make anybody run.
+//   When     only with every P idle (A40): cheap conditions first, then exact ones: timers, calls in progress, threads outside
+//            the runtime (by counting the process's threads), so that it stays on in programs with I/O and other threads.
+//   Result   a report that names every goroutine with its wait reason and stack, and exit status 2.
+namespace weft::service {
+
+// Called by the M that found all Ps idle, and from time to time by sysmon (a foreign thread may have ended since).
+void check_for_deadlock();
+
+// The number of threads the runtime itself has beside its Ms.
+void set_helper_threads(int count);
+
+}  // namespace weft::service

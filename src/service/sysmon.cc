@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+#include "service/sysmon.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "os/affinity.h"
+#include "os/clock.h"
+#include "os/cpu_topology.h"
+#include "os/note.h"
+#include "os/thread.h"
+#include "sched/dispatch.h"
+#include "sched/dump.h"
+#include "sched/handoff.h"
+#include "sched/hooks.h"
+#include "sched/machines.h"
+#include "sched/world.h"
+
+namespace weft::service {
+namespace {
+
+using sched::Counter;
+using sched::Processor;
+using sched::PStatus;
+using sched::scheduler;
+
+constexpr std::int64_t kFastNs = 20'000, kSlowNs = 10'000'000, kIdleNs = 1'000'000'000;
+constexpr int kFastRounds = 50;
+constexpr int kIdleRoundsBeforeSleep = 5;
+constexpr std::int64_t kRetakeIdleCallNs = 10'000'000;  // a P in a call without work behind it
+constexpr std::int64_t kFollowLimitsNs = 1'000'000'000;
+constexpr std::size_t kTrimStep = 4096;
+
+os::Note doorbell;
+base::Atom<bool> dump_wanted{false};
+base::Atom<bool> follow_limits{true};
+
+class Sysmon {
+ public:
+  explicit Sysmon(const SysmonOptions& options) : options_(options), started_ns_(os::now_ns()) {}
+
+  [[noreturn]] void run() {
+    for (;;) {
+      const std::int64_t now = os::now_ns();
+      scheduler.coarse_ms.store_relaxed(static_cast<std::uint32_t>(now / 1'000'000));
+      if (dump_wanted.load_relaxed()) dump_and_exit();
+      bool acted = false;
+      if (!scheduler.exiting.load_relaxed() && !scheduler.world_stopping.load_relaxed()) acted = look_at_processors(now);
+      sched::retry_wanted_thread();
+      run_overdue_timers(now);
+      trim(now);
+      follow(now);
+      trace_line(now);
+      sleep(now, acted);
+    }
+  }
+
+ private:
+  struct Seen {
+    std::uint64_t word = 0;
+    std::int64_t call_since = 0;
+    std::uint32_t slice_tick = 0;
+    std::int64_t slice_since = 0;
+  };
+
+  static bool has_work(const Processor& p) {
+    return p.slot.load_relaxed() || scheduler.policy->backlog(p) > 0 || p.inbox.load_relaxed() != 0;
+  }
+
+  bool look_at_processors(std::int64_t now) {
+    bool acted = false;
+    calls_hold_up_work_ = false;
+    for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) {
+      Processor& p = *scheduler.processors[i];
+      const std::uint64_t word = p.word.load_acquire();  // pairs: processor.word
+      if (Processor::status_of(word) == PStatus::kInCall) acted |= look_at_call(p, word, now);
+      if (Processor::status_of(word) == PStatus::kRunning) acted |= look_at_slice(p, now);
+    }
+    return acted;
+  }
+
+  // Two looks at the same call: it lasts. Taken if there is work behind it, or nobody else who could take new work.
+  bool look_at_call(Processor& p, std::uint64_t word, std::int64_t now) {
+    Seen& seen = seen_[p.id];
+    const sched::IdleView view = scheduler.idle.look();
+    const bool wanted = has_work(p) || !scheduler.inject.empty() || (view.idle() == 0 && view.spinning() == 0);
+    calls_hold_up_work_ |= wanted;
+    if (seen.word != word) {
+      seen.word = word;
+      seen.call_since = now;
+      return false;
+    }
+    if (!wanted && now - seen.call_since < kRetakeIdleCallNs) return false;
+    if (!sched::take_from_call(p, word)) return false;
+    scheduler.shared_counters.add(Counter::kRetakes);
+    sched::hand_off(p);
+    return true;
+  }
+
+  // One goroutine (or a chain of them through the slot) for a whole slice: asked to give way.
+  bool look_at_slice(Processor& p, std::int64_t now) {
+    Seen& seen = seen_[p.id];
+    const std::uint32_t tick = p.slice_tick.load_relaxed();
+    if (seen.slice_tick != tick) {
+      seen.slice_tick = tick;
+      seen.slice_since = now;
+      return false;
+    }
+    if (!scheduler.settings.preempt || now - seen.slice_since < scheduler.settings.slice_ns) return false;
+    seen.slice_since = now;
+    sched::Machine* m = p.m;  // racy: only to see whether a goroutine runs there
+    if (m == nullptr || m->current == nullptr || m->current->g == nullptr) return false;
+    scheduler.shared_counters.add(Counter::kPreemptsRequested);
+    p.attention.fetch_or_acq_rel(sched::kAttentionPreempt);  // pairs: attention
+    if (m->preempt_flag != nullptr) *m->preempt_flag = 1;
+    return false;
+  }
+
+  // Every P is busy and has not looked at its timers: an idle or passive M takes over, or the next dispatch does.
+  void run_overdue_timers(std::int64_t now) {
+    const std::int64_t next = sched::next_timer_ns();
+    if (next == sched::TimerHeap::kNever || now - next < kSlowNs) return;
+    std::uint32_t fired = 0;
+    for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) fired += scheduler.processors[i]->timers.run_due(now, true);
+    scheduler.shared_counters.add(Counter::kTimersFired, fired);
+  }
+
+  void trim(std::int64_t now) {
+    if (trimming_) {
+      trimming_ = scheduler.stacks.trim(kTrimStep);
+      return;
+    }
+    if (now - trimmed_ns_ < scheduler.settings.trim_interval_ns) return;
+    trimmed_ns_ = now;
+    trimming_ = scheduler.stacks.trim(kTrimStep);
+    if (!trimming_) scheduler.stacks.begin_trim_interval();
+  }
+
+  void follow(std::int64_t now) {
+    if (now - followed_ns_ < kFollowLimitsNs) return;
+    followed_ns_ = now;
+    os::refresh_allowed_cpus();
+    if (!follow_limits.load_relaxed()) return;
+    const int wanted = os::default_maxprocs("", getpid());
+    if (static_cast<std::uint32_t>(wanted) == sched::maxprocs()) return;
+    sched::stop_the_world();
+    sched::resize(static_cast<std::uint32_t>(wanted));
+    sched::start_the_world();
+  }
+
+  void trace_line(std::int64_t now) {
+    if (options_.schedtrace_ns == 0 || now < next_trace_ns_) return;
+    next_trace_ns_ = now + options_.schedtrace_ns;
+    char line[4096];
+    const sched::IdleView view = scheduler.idle.look();
+    int length = std::snprintf(line, sizeof line, "SCHED %lldms: maxprocs=%u idleprocs=%u threads=%u spinningthreads=%u idlethreads=%u runqueue=%zu [",
+                               static_cast<long long>((now - started_ns_) / 1'000'000), sched::maxprocs(), view.idle(), scheduler.threads.load_relaxed(),
+                               view.spinning(), scheduler.idle_machine_count, scheduler.inject.size());
+    for (std::uint32_t i = 0; i < sched::maxprocs() && length < static_cast<int>(sizeof line) - 32; ++i)
+      length += std::snprintf(line + length, sizeof line - static_cast<std::size_t>(length), "%s%u", i == 0 ? "" : " ",
+                              scheduler.policy->backlog(*scheduler.processors[i]));
+    length += std::snprintf(line + length, sizeof line - static_cast<std::size_t>(length), "]\n");
+    base::write_stderr(line, static_cast<std::size_t>(length));
+  }
+
+  [[noreturn]] void dump_and_exit() {
+    constexpr std::string_view kHead = "SIGQUIT: quit\n\n";
+    base::write_stderr(kHead.data(), kHead.size());
+    sched::stop_the_world_for_exit(1'000'000'000);
+    sched::dump_goroutines([](void*, std::string_view text) { base::write_stderr(text.data(), text.size()); }, nullptr, {.goroutines = 10'000});
+    std::_Exit(2);
+  }
+
+  void sleep(std::int64_t now, bool acted) {
+    const bool all_idle = scheduler.idle.look().idle() == sched::maxprocs();
+    if (all_idle) {
+      if (++idle_rounds_ > kIdleRoundsBeforeSleep) {
+        sched::hooks.all_idle();  // a foreign thread that kept the deadlock check silent may be gone
+        const bool busy_soon = trimming_ || scheduler.stacks.statistics().warm > 0 || options_.schedtrace_ns != 0;
+        rest(now + (trimming_ ? kSlowNs : options_.schedtrace_ns != 0 ? std::min(options_.schedtrace_ns, kIdleNs) : busy_soon ? kIdleNs : kIdleNs), true);
+        return;
+      }
+      rest(now + kSlowNs, false);
+      return;
+    }
+    idle_rounds_ = 0;
+    if (acted || (calls_hold_up_work_ && period_ >= kSlowNs)) {
+      quiet_rounds_ = 0;
+      period_ = kFastNs;
+    } else if (++quiet_rounds_ > kFastRounds || !calls_hold_up_work_) {
+      period_ = std::min(period_ * 2, kSlowNs);
+    }
+    rest(now + (trimming_ ? std::min<std::int64_t>(period_, 1'000'000) : period_), false);
+  }
+
+  void rest(std::int64_t until, bool deep) {
+    scheduler.sysmon_slow.store_relaxed(until - os::now_ns() > 1'000'000);
+    if (deep) {
+      scheduler.sysmon_asleep.store_seq_cst(true);  // pairs: sysmon.asleep
+      if (scheduler.idle.look().idle() != sched::maxprocs()) until = 0;
+    }
+    if (doorbell.wait(until)) {
+      period_ = kFastNs;
+      quiet_rounds_ = 0;
+    }
+    if (deep) scheduler.sysmon_asleep.store_seq_cst(false);  // pairs: sysmon.asleep
+  }
+
+  SysmonOptions options_;
+  std::int64_t started_ns_;
+  std::int64_t next_trace_ns_ = 0, trimmed_ns_ = 0, followed_ns_ = os::now_ns();
+  bool trimming_ = false;
+  bool calls_hold_up_work_ = false;
+  std::int64_t period_ = kSlowNs;
+  int quiet_rounds_ = 0, idle_rounds_ = 0;
+  Seen seen_[sched::kMaxProcessors];
+};
+
+void sysmon_main(void* raw) {
+  os::ask_for_precise_timers();
+  static_cast<Sysmon*>(raw)->run();
+}
+
+}  // namespace
+
+bool start_sysmon(const SysmonOptions& options) {
+  follow_limits.store_relaxed(options.follow_cpu_limits);
+  auto* sysmon = new Sysmon(options);  // lives as long as the process
+  return sched::hooks.start_thread(sysmon_main, sysmon, 512 * 1024, "weft-sysmon") == 0;
+}
+
+void set_follow_cpu_limits(bool follow) { follow_limits.store_relaxed(follow); }
+void poke_sysmon() { doorbell.signal(); }
+
+void request_dump_and_exit() {
+  dump_wanted.store_relaxed(true);
+  doorbell.signal();
+}
+
+}  // namespace weft::service
