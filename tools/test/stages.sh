@@ -130,12 +130,27 @@ run_tests() {
   say "$stage: running $(wc -l <<<"$names") tests"
   rm -rf -- "$dir/results"
   ctest --test-dir "$dir" -j "$jobs" --output-on-failure -L "$labels" -LE "^($skipped_labels)\$" \
-    ${filter:+-R "$filter"} --output-junit "$dir/junit.xml" 2>&1 | sed -n \
-    -e '/^Could not find executable/,/^Unable to find executable/d' -e '/^Internal ctest changing/d' -e '/^Test project/d' -e '/^ *Start /d' -e '/tests passed/,$d' -e '/^$/d' -e p >&2 || true
+    ${filter:+-R "$filter"} --output-junit "$dir/junit.xml" 2>&1 | shorten_ctest >&2 || true
   local passed failed_count skipped
   read -r passed failed_count skipped < <(python3 "$source_tree/tools/test/count.py" "$dir/junit.xml" "$dir/results" "$dir/failed")
   count "$passed" "$failed_count" "$skipped"
   while read -r name; do failed "$name"; done <"$dir/failed"
+}
+
+# Of what ctest prints, the result lines and, of failed tests, what is not about their passing cases. A case that was
+# running when the process died keeps its RUN line.
+shorten_ctest() {
+  awk '
+    /^Internal ctest changing|^Test project|^ *Start |^$|^\[==========\]|^\[----------\]|^Running main\(\)/ { next }
+    /^Could not find executable/ { missing = 1 }
+    missing { if (/^Unable to find executable/) missing = 0; next }
+    /tests passed,/ { over = 1 }
+    over { next }
+    /^\[ RUN      \]/ { running = $0; next }
+    /^\[       OK \]/ { running = ""; next }
+    running != "" { print running; running = "" }
+    { print; fflush() }
+    END { if (running != "") print running }'
 }
 
 # --- stages ----------------------------------------------------------------------------------------------------------
