@@ -42,7 +42,7 @@ void run_for_task(State* state, F& f) {
     State* state;
     ~guard() {
       state->finish();
-      if (state->drop()) delete state;
+      if (state->drop()) destroy_state(state);
     }
   } end{state};
   state->begin();
@@ -65,11 +65,13 @@ WEFT_ALWAYS_INLINE State* launch_task(prepared_record prepared, C&& closure) {
       if (state == nullptr) abandon_record(prepared);
     }
   } undo{prepared};
-  State* state = new State;
+  State* state = make_state<State>();
   undo.state = state;
   struct state_guard {
     State* state;
-    ~state_guard() { delete state; }
+    ~state_guard() {
+      if (state != nullptr) destroy_state(state);
+    }
   } undo_state{state};
   launch(prepared, [state, closure = std::decay_t<C>(std::forward<C>(closure))]() mutable { run_for_task(state, closure); });
   undo_state.state = nullptr;
@@ -103,7 +105,7 @@ class [[nodiscard]] task {
     struct guard {
       detail::task_state<T>* state;
       ~guard() {
-        if (state->drop()) delete state;
+        if (state->drop()) detail::destroy_state(state);
       }
     } end{std::exchange(state_, nullptr)};
     if (end.state->exited) throw goroutine_exited();
@@ -132,7 +134,7 @@ class [[nodiscard]] task {
     if (state_ == nullptr) throw logic_error(std::string("weft: task::") + what + ": the task was joined, detached or moved from before");
   }
   void drop() noexcept {
-    if (state_->drop()) delete state_;
+    if (state_->drop()) detail::destroy_state(state_);
     state_ = nullptr;
   }
   void release() noexcept {
@@ -181,11 +183,13 @@ auto run(const options& wanted, F&& f) {
   detail::apply_options(wanted);
   auto closure = [&f]() -> result { return std::invoke(f); };
   using state_type = detail::task_state<result>;
-  state_type* state = new state_type;
+  state_type* state = detail::make_state<state_type>();
   state->is_main = true;
   struct guard {
     state_type* state;
-    ~guard() { delete state; }
+    ~guard() {
+      if (state != nullptr) detail::destroy_state(state);
+    }
   } undo{state};
   detail::launch(detail::prepare_record(), [state, closure]() mutable { detail::run_for_task(state, closure); });
   undo.state = nullptr;

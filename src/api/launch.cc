@@ -8,6 +8,7 @@
 #include "sched/dispatch.h"
 #include "sched/locals.h"
 #include "sched/spawn.h"
+#include "weft/detail/task_core.h"
 
 namespace weft::detail {
 namespace {
@@ -102,6 +103,12 @@ void far_entry(spawn_record* record) {
   if (has_extra) release_extra(record);
   run(box);
 }
+
+void* allocate_block() {
+  if (os::current_g() == nullptr) api::ensure_started();
+  return take_record();
+}
+void free_block(void* block) noexcept { give_record(static_cast<spawn_record*>(block)); }
 
 void throw_empty_function() { throw logic_error("weft: go/spawn/run: the function is empty (a null pointer or an empty std::function)"); }
 

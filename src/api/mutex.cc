@@ -8,7 +8,7 @@
 //   State       bit 0 locked, bit 1 hand-over, the rest counts queued waiters (changed under the queue's lock only).
 //   Barging     unlock frees the lock and wakes the oldest waiter, which competes with newcomers: no convoy.
 //   Hand-over   a waiter that loses after more than 1 ms goes to the front and sets bit 1: then unlock passes the lock itself to
-//               it, and newcomers queue. The last such waiter clears the bit.
+//               it, and newcomers queue. The bit goes when the queue is empty, or when it serves one that waited less.
 //   Lost wake   a waiter registers (counts itself) with a CAS that sees the lock held; unlock is an RMW on the same word: one
 //               of the two sees the other.
 namespace weft {
@@ -59,7 +59,11 @@ bool mutex::lock_slow(std::int64_t deadline_ns) {
       queue.lock.unlock();
       return false;
     }
-    if (waiter.success) return true;  // handed over
+    if (waiter.success) {  // handed over
+      // Back to barging as soon as waiting is short again: hand-over costs a switch each time.
+      if (os::now_ns() - waiting_since < kHandOverAfterNs) state_.fetch_and(~kHandOver, std::memory_order_relaxed);
+      return true;
+    }
     if (try_lock()) return true;
   }
 }

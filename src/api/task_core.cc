@@ -24,6 +24,9 @@ std::uint64_t reserve_id() {
   return sched::scheduler.next_id_range.fetch_add_relaxed(1);
 }
 
+// The goroutine's last word to a waiter that gave up.
+std::atomic<bool>& released(Waiter& waiter) noexcept { return reinterpret_cast<std::atomic<bool>&>(waiter.success); }
+
 }  // namespace
 
 task_core::task_core() : id_(reserve_id()) {}
@@ -37,20 +40,33 @@ void task_core::finish() noexcept {
   }
   const std::uintptr_t before = word_.exchange(kDone, std::memory_order_acq_rel);
   if (before == 0) return;
-  auto* waiter = reinterpret_cast<Waiter*>(before);
-  if (waiter->choice == nullptr) {
-    sched::wake(waiter);
+  if ((before & kWaiter) == 0) {
+    sched::ready(reinterpret_cast<sched::Goroutine*>(before));
     return;
   }
+  auto* waiter = reinterpret_cast<Waiter*>(before & ~kWaiter);
   const sched::Sleeper who = waiter->who;
-  if (waiter->choice->fire(waiter)) {
+  if (waiter->choice == nullptr || waiter->choice->fire(waiter)) {
     who.wake();
   } else {
-    reinterpret_cast<std::atomic<bool>*>(&waiter->success)->store(true, std::memory_order_release);
+    released(*waiter).store(true, std::memory_order_release);
   }
 }
 
-void task_core::wait_slow() noexcept { wait_until(INT64_MAX); }
+void task_core::wait_slow() noexcept {
+  sched::Goroutine* g = os::current_g();
+  if (os::current_p() == nullptr) {
+    wait_until(INT64_MAX);
+    return;
+  }
+  sched::begin_wait(g, WaitReason::kJoin, this);
+  std::uintptr_t nobody = 0;
+  if (word_.compare_exchange_strong(nobody, reinterpret_cast<std::uintptr_t>(g), std::memory_order_acq_rel)) {
+    sched::park();
+  } else {
+    sched::call_off_wait(g);
+  }
+}
 
 bool task_core::wait_until(std::int64_t deadline_ns) noexcept {
   if (done()) return true;
@@ -59,15 +75,16 @@ bool task_core::wait_until(std::int64_t deadline_ns) noexcept {
   Waiter waiter;
   wait.attach(waiter);
   wait.begin();
-  std::uintptr_t nobody = 0;
-  if (!word_.compare_exchange_strong(nobody, reinterpret_cast<std::uintptr_t>(&waiter), std::memory_order_acq_rel)) {
+  const std::uintptr_t mine = reinterpret_cast<std::uintptr_t>(&waiter) | kWaiter;
+  std::uintptr_t expected = 0;
+  if (!word_.compare_exchange_strong(expected, mine, std::memory_order_acq_rel)) {
     wait.call_off();
     return true;  // done meanwhile
   }
   if (wait.wait()) return true;
-  auto mine = reinterpret_cast<std::uintptr_t>(&waiter);
-  if (word_.compare_exchange_strong(mine, 0, std::memory_order_acq_rel)) return false;
-  while (!reinterpret_cast<std::atomic<bool>*>(&waiter.success)->load(std::memory_order_acquire)) sched_yield();
+  expected = mine;
+  if (word_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) return false;
+  while (!released(waiter).load(std::memory_order_acquire)) sched_yield();
   return true;
 }
 

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/atomic.h"
+
 // The note and the word it leads to. In assembly, because C++ has no constant expression for the distance between two
 // objects, and with it the note needs no relocation at load time. The note is reached from other_started_instance(), which
 // keeps it through --gc-sections and pulls it out of an archive.
@@ -43,12 +45,15 @@ weft_instance_started:
 )");
 
 extern "C" {
-extern std::uint32_t weft_instance_started __attribute__((visibility("hidden")));
+extern weft::base::Atom<std::uint32_t> weft_instance_started __attribute__((visibility("hidden")));
 extern const ElfW(Nhdr) weft_instance_note __attribute__((visibility("hidden")));
 }
 
 namespace weft::os {
 namespace {
+
+using StartedWord = base::Atom<std::uint32_t>;
+static_assert(sizeof(StartedWord) == 4 && alignof(StartedWord) == 4, "as laid out above");
 
 constexpr std::uint32_t kNoteType = 1;
 constexpr char kOwner[] = "weft";
@@ -75,20 +80,20 @@ bool is_loaded(const dl_phdr_info& module, ElfW(Addr) address, std::size_t size)
 }
 
 // The `started` word that the descriptor leads to, or null if it points out of its module.
-const std::uint32_t* started_word(const dl_phdr_info& module, const char* descriptor) {
+const StartedWord* started_word(const dl_phdr_info& module, const char* descriptor) {
   Descriptor value;
   std::memcpy(&value, descriptor, sizeof value);
   const std::uintptr_t field = reinterpret_cast<std::uintptr_t>(descriptor) + offsetof(Descriptor, to_started);
   const std::uintptr_t word = field + static_cast<std::uintptr_t>(static_cast<std::intptr_t>(value.to_started));
-  if (value.version < 1 || word % alignof(std::uint32_t) != 0 || !is_loaded(module, word - module.dlpi_addr, sizeof(std::uint32_t))) {
+  if (value.version < 1 || word % alignof(StartedWord) != 0 || !is_loaded(module, word - module.dlpi_addr, sizeof(StartedWord))) {
     return nullptr;
   }
-  return reinterpret_cast<const std::uint32_t*>(word);
+  return reinterpret_cast<const StartedWord*>(word);
 }
 
-bool is_other_and_started(const std::uint32_t* word) {
-  return word != nullptr && word != &weft_instance_started &&
-         __atomic_load_n(word, __ATOMIC_SEQ_CST) != 0;  // pairs: instance.started
+bool is_other_and_started(const StartedWord* word) {
+  if (word == nullptr || word == &weft_instance_started) return false;
+  return word->load_seq_cst() != 0;  // pairs: instance.started
 }
 
 bool segment_has_other(const dl_phdr_info& module, const ElfW(Phdr)& segment) {
@@ -138,7 +143,7 @@ int visit_module(dl_phdr_info* module, std::size_t, void* data) {
 }  // namespace
 
 void mark_instance_started() noexcept {
-  __atomic_store_n(&weft_instance_started, 1u, __ATOMIC_SEQ_CST);  // pairs: instance.started
+  weft_instance_started.store_seq_cst(1);  // pairs: instance.started
 }
 
 const char* other_started_instance() noexcept {

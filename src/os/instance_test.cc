@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// test-labels: qemu
 #include "os/instance.h"
 
 #include <dlfcn.h>
@@ -7,10 +8,10 @@
 #include <link.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <string>
+
+#include "support/compiler.h"
 
 namespace weft::os {
 namespace {
@@ -19,52 +20,27 @@ namespace fs = std::filesystem;
 
 const char kPluginSource[] = R"(
 #include "os/instance.h"
-extern "C" __attribute__((visibility("default"))) void plugin_mark() { weft::os::mark_instance_started(); }
-extern "C" __attribute__((visibility("default"))) const char* plugin_other() { return weft::os::other_started_instance(); }
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+EXPORTED void plugin_mark() { weft::os::mark_instance_started(); }
+EXPORTED const char* plugin_other() { return weft::os::other_started_instance(); }
 )";
-
-bool run(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
-
-// A compiler that can build shared objects here, or "".
-std::string find_compiler() {
-  const char* const chosen = std::getenv("CXX");
-  for (const std::string& candidate : {std::string(chosen ? chosen : ""), std::string("c++"), std::string("g++"), std::string("clang++"),
-                                       std::string("clang++-19")}) {
-    if (!candidate.empty() && run(candidate + " --version")) return candidate;
-  }
-  return "";
-}
 
 // Builds plug-ins, each with a static copy of instance.cc, in a directory of their own.
 class InstanceTest : public testing::Test {
  protected:
   void SetUp() override {
-    source_ = fs::path(__FILE__).parent_path();
-    if (!fs::exists(source_ / "instance.cc")) GTEST_SKIP() << "the sources are not at " << source_;
-    compiler_ = find_compiler();
-    if (compiler_.empty()) GTEST_SKIP() << "no C++ compiler found: set CXX";
-    std::string pattern = (fs::temp_directory_path() / "weft-instance-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-    std::ofstream(directory_ / "plugin.cc") << kPluginSource;
+    if (!compile_.missing().empty()) GTEST_SKIP() << compile_.missing();
+    scratch_.write("plugin.cc", kPluginSource);
   }
-  void TearDown() override {
-    if (!directory_.empty()) fs::remove_all(directory_);
-  }
-
-  std::string compile(const std::string& flags) const {
-    return compiler_ + " -std=c++20 -O2 -I'" + (source_ / "..").string() + "' " + flags + " ";
-  }
-  std::string file(const std::string& name) const { return "'" + (directory_ / name).string() + "'"; }
 
   // As an archive, so that it is also shown that the object with the note is pulled in.
-  fs::path build_plugin(const std::string& name, const std::string& flags) const {
-    const std::string all = "-fPIC " + flags;
-    EXPECT_TRUE(run(compile(all) + "-c -o " + file("instance.o") + " '" + (source_ / "instance.cc").string() + "'"));
-    EXPECT_TRUE(run("ar crs " + file("libcopy.a") + " " + file("instance.o")));
-    EXPECT_TRUE(run(compile(all) + "-shared -o " + file(name) + " " + file("plugin.cc") + " " + file("libcopy.a"))) << flags;
-    fs::remove(directory_ / "libcopy.a");
-    return directory_ / name;
+  std::string build_plugin(const std::string& name, const std::string& flags) {
+    const std::string all = "-O2 -fPIC " + flags;
+    const std::string object = scratch_.file("instance.o"), archive = scratch_.file("libcopy.a");
+    compile_(all + " -c -o " + object + " " + compile_.source("os/instance.cc"));
+    EXPECT_EQ(test::run_command("rm -f " + archive + "; ar crs " + archive + " " + object).status, 0);
+    compile_(all + " -shared -o " + scratch_.file(name) + " " + scratch_.file("plugin.cc") + " " + archive);
+    return scratch_.file(name);
   }
 
   struct Plugin {
@@ -72,7 +48,7 @@ class InstanceTest : public testing::Test {
     void (*mark)() = nullptr;
     const char* (*other)() = nullptr;
   };
-  static Plugin load(const fs::path& path, int mode) {
+  static Plugin load(const std::string& path, int mode) {
     Plugin plugin;
     plugin.handle = dlopen(path.c_str(), RTLD_NOW | mode);
     if (plugin.handle == nullptr) {
@@ -87,8 +63,8 @@ class InstanceTest : public testing::Test {
   // The whole story for one way of building and loading.
   void expect_detection(const std::string& flags, int mode) {
     SCOPED_TRACE(flags);
-    const fs::path first_path = build_plugin("first.so", flags);
-    const fs::path second_path = build_plugin("second.so", flags);
+    const std::string first_path = build_plugin("first.so", flags);
+    const std::string second_path = build_plugin("second.so", flags);
     const Plugin first = load(first_path, mode);
     const Plugin second = load(second_path, mode);
     ASSERT_TRUE(first.mark && first.other && second.mark && second.other);
@@ -97,20 +73,20 @@ class InstanceTest : public testing::Test {
     first.mark();
     EXPECT_EQ(first.other(), nullptr) << "a copy does not see itself";
     ASSERT_NE(second.other(), nullptr);
-    EXPECT_EQ(second.other(), first_path.string());
-    EXPECT_EQ(std::string(other_started_instance()), first_path.string()) << "seen from the program's own copy";
+    EXPECT_EQ(second.other(), first_path);
+    EXPECT_EQ(std::string(other_started_instance()), first_path) << "seen from the program's own copy";
     second.mark();
     ASSERT_NE(first.other(), nullptr);
-    EXPECT_EQ(first.other(), second_path.string()) << "both see each other when both are marked";
+    EXPECT_EQ(first.other(), second_path) << "both see each other when both are marked";
     dlclose(first.handle);
     ASSERT_NE(other_started_instance(), nullptr) << "the second is still loaded";
-    EXPECT_EQ(std::string(other_started_instance()), second_path.string());
+    EXPECT_EQ(std::string(other_started_instance()), second_path);
     dlclose(second.handle);
     EXPECT_EQ(other_started_instance(), nullptr) << "both are gone";
   }
 
-  fs::path source_, directory_;
-  std::string compiler_;
+  test::Compiler compile_{fs::path(__FILE__).parent_path().parent_path()};
+  test::ScratchDirectory scratch_;
 };
 
 TEST_F(InstanceTest, copies_in_two_shared_objects_see_each_other) { expect_detection("-fvisibility=hidden", RTLD_LOCAL); }

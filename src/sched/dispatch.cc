@@ -351,8 +351,9 @@ void wake_for_queued_work(Processor* p) noexcept {
 Runnable take_injected(Processor& p) noexcept {
   const std::size_t size = scheduler.inject.size();
   if (size == 0) return Runnable();
-  const std::size_t share = std::min<std::size_t>(size / maxprocs() + 1, kRunQueueCapacity / 2);
-  RunnableList batch = scheduler.inject.pop(share);
+  // No more than half of the room: what does not fit would go straight back.
+  const std::size_t room = kRunQueueCapacity - std::min(scheduler.policy->backlog(p), kRunQueueCapacity);
+  RunnableList batch = scheduler.inject.pop(std::min(size / maxprocs(), room / 2) + 1);
   p.counters.bump(Counter::kGlobalGets, batch.size());
   const Runnable first = batch.pop();
   bool queued = false;

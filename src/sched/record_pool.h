@@ -28,9 +28,10 @@ class RecordPool {
     return record;
   }
   void give(Processor& p, SpawnRecord* record) noexcept {
+    if (WEFT_UNLIKELY(p.record_count == kMagazine)) spill(p);  // only now: a full magazine serves the next take too
     record->link = reinterpret_cast<std::uintptr_t>(p.records);
     p.records = record;
-    if (WEFT_UNLIKELY(++p.record_count == kMagazine)) spill(p);
+    ++p.record_count;
   }
 
   // Threads without a P.

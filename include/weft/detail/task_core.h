@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 namespace weft::detail {
+
+// Memory for small shared states: the P's cache of 64-byte blocks.
+inline constexpr std::size_t block_size = 64;
+void* allocate_block();
+void free_block(void* block) noexcept;
 
 // What a joinable goroutine and its task share. One waiter at a time: a task has one owner.
 class task_core {
@@ -26,18 +34,22 @@ class task_core {
   void begin() noexcept;   // takes over the id
   void finish() noexcept;  // wakes whoever waits
   std::exception_ptr error;
-  bool exited = false;
-  bool is_main = false;  // run(): leaving by exit() ends the goroutine, not the wait
 
-  // True: that was the last of the two.
-  bool drop() noexcept { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  // True: that was the last of the two. The other side's drop is not waited for when it has happened already.
+  bool drop() noexcept {
+    return references_.load(std::memory_order_acquire) == 1 || references_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  }
 
  private:
   void wait_slow() noexcept;
-  static constexpr std::uintptr_t kDone = 1;
-  std::atomic<std::uintptr_t> word_{0};  // 0, kDone, or the waiter
-  std::atomic<std::uint32_t> references_{2};
+  static constexpr std::uintptr_t kDone = 1, kWaiter = 2;
+  std::atomic<std::uintptr_t> word_{0};  // 0, kDone, a parked goroutine, or a waiter | kWaiter
   std::uint64_t id_;
+  std::atomic<std::uint32_t> references_{2};
+
+ public:
+  bool exited = false;
+  bool is_main = false;  // run(): leaving by exit() ends the goroutine, not the wait
 };
 
 template <class T>
@@ -71,8 +83,31 @@ struct task_state<void> : task_core {
   void take() {}
 };
 
-// Runs f for the state and drops the goroutine's reference, whichever way f ends.
-template <class State, class F>
-void run_for_task(State* state, F& f);
+template <class State>
+State* make_state() {
+  if constexpr (sizeof(State) <= block_size && alignof(State) <= block_size) {
+    struct guard {
+      void* block;
+      ~guard() {
+        if (block != nullptr) free_block(block);
+      }
+    } undo{allocate_block()};
+    auto* state = ::new (undo.block) State;
+    undo.block = nullptr;
+    return state;
+  } else {
+    return new State;
+  }
+}
+
+template <class State>
+void destroy_state(State* state) noexcept {
+  if constexpr (sizeof(State) <= block_size && alignof(State) <= block_size) {
+    std::destroy_at(state);
+    free_block(state);
+  } else {
+    delete state;
+  }
+}
 
 }  // namespace weft::detail
