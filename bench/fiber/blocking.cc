@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// blocking: one computing fiber per worker counts chunks of 20 us, first alone, then beside fibers that block for 1 ms
+// in the kernel. Boost.Fiber has no way to announce a blocking call: it stops the worker.
+#include "fiber/run.h"
+
+struct Rates {
+  double chunks, calls;
+};
+
+static Rates measure(int procs, long blockers, long ms, const bench::Work& work) {
+  std::atomic<bool> stop{false};
+  std::atomic<long> chunks{0}, calls{0};
+  fiber::WaitGroup all(procs + blockers);
+  const double start = bench::now_ns();
+  for (int i = 0; i < procs; ++i)
+    fiber::go([&] {
+      long mine = 0;
+      for (; !stop.load(std::memory_order_relaxed); ++mine) {
+        work(20);
+        boost::this_fiber::yield();
+      }
+      chunks += mine;
+      all.done();
+    });
+  for (long i = 0; i < blockers; ++i)
+    fiber::go([&] {
+      long mine = 0;
+      for (; !stop.load(std::memory_order_relaxed); ++mine) {
+        bench::sleep_thread_us(1000);
+        boost::this_fiber::yield();
+      }
+      calls += mine;
+      all.done();
+    });
+  boost::this_fiber::sleep_for(std::chrono::milliseconds(ms));
+  stop = true;
+  all.wait();
+  const double seconds = (bench::now_ns() - start) / 1e9;
+  return {static_cast<double>(chunks) / seconds, static_cast<double>(calls) / seconds};
+}
+
+int main(int argc, char** argv) {
+  bench::Arguments args(argc, argv);
+  const int procs = args.procs();
+  const long blockers = args.get("blockers", 8);
+  const long ms = args.get("ms", 1500);
+  fiber::run(procs, true, [&] {
+    const bench::Work work;
+    const Rates alone = measure(procs, 0, ms, work);
+    const Rates beside = measure(procs, blockers, ms, work);
+    bench::report("kept_percent", beside.chunks / alone.chunks * 100);
+    bench::report("calls_per_s", beside.calls);
+  });
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// half: start one fiber that computes, compute as long oneself, join; speed-up over doing both in a row.
+#include "fiber/run.h"
+
+int main(int argc, char** argv) {
+  bench::Arguments args(argc, argv);
+  const double us = static_cast<double>(args.get("work-us", 500));
+  const long repeat = args.get("repeat", 200);
+  fiber::run(args.procs(), false, [&] {
+    const bench::Work work;
+    double serial = 0, parallel = 0;
+    for (long r = 0; r < repeat; ++r) {
+      const double start = bench::now_ns();
+      work(us);
+      work(us);
+      const double middle = bench::now_ns();
+      boost::fibers::fiber other(boost::fibers::launch::post, [&] { work(us); });
+      work(us);
+      other.join();
+      serial += middle - start;
+      parallel += bench::now_ns() - middle;
+    }
+    bench::report("speedup", serial / parallel);
+  });
+}

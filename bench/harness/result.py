@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""The stored form of a run (JSON), and what is derived from it: medians, spreads, ratios."""
+
+import json
+import math
+
+from . import definitions, statistics
+
+FORMAT = 1
+NOISY = 0.15  # a ratio whose spread is larger is marked
+
+
+def row_from(workload, metric, procs, cells) -> dict:
+    row = {
+        "id": "%s.%s@%d" % (workload.name, metric.key, procs),
+        "workload": workload.name, "group": workload.group, "metric": metric.key, "title": metric.title,
+        "unit": metric.unit, "better": metric.better, "floor": metric.floor, "procs": procs,
+        "headline": metric.headline, "short": metric.short or metric.title,
+        "what": workload.what, "limit": workload.limit, "notes": dict(workload.notes), "without": dict(workload.without),
+        "cells": {},
+    }
+    for cell in cells:
+        values = {number: sample[metric.key] for number, sample in cell.samples if metric.key in sample}
+        entry = {"rounds": sorted(values), "values": [values[number] for number in sorted(values)]}
+        if cell.error:
+            entry["error"] = cell.error
+        elif not values:
+            entry["error"] = "printed no " + metric.key
+        row["cells"][cell.system.name] = entry
+    return row
+
+
+def clamp(row, value):
+    return max(value, row.get("floor") or 0.0)
+
+
+def advantage(row, ours, theirs):
+    """How many times better the first value is: above 1 the first is ahead, below 1 the second."""
+    ours, theirs = clamp(row, ours), clamp(row, theirs)
+    if ours <= 0 or theirs <= 0:
+        return None
+    return theirs / ours if row["better"] == "lower" else ours / theirs
+
+
+def summarise(result: dict) -> dict:
+    """Adds to every cell: median, spread, and against weft the ratio of each round with its median and spread."""
+    kinds = {system["name"]: system["kind"] for system in result["systems"]}
+    for row in result["rows"]:
+        weft = row["cells"].get("weft", {})
+        by_round = dict(zip(weft.get("rounds", []), weft.get("values", [])))
+        best = None
+        for name, cell in row["cells"].items():
+            values = cell["values"]
+            if values:
+                cell["median"] = statistics.median(values)
+                cell["spread"] = round(statistics.spread(values), 4)
+            if name == "weft" or not values or not by_round:
+                continue
+            ratios = [advantage(row, by_round[number], value)
+                      for number, value in zip(cell["rounds"], values) if number in by_round]
+            ratios = [ratio for ratio in ratios if ratio is not None]
+            if not ratios:
+                continue
+            low, high = statistics.bootstrap_interval(ratios)
+            cell["ratio"] = {"median": statistics.median(ratios), "spread": round(statistics.spread(ratios), 4),
+                             "low": low, "high": high, "noisy": statistics.spread(ratios) > NOISY}
+        for name, cell in row["cells"].items():
+            if kinds.get(name) == "peer" and not name.startswith("weft:") and "median" in cell:
+                if best is None or better(row, cell["median"], row["cells"][best]["median"]):
+                    best = name
+        row["best_peer"] = best
+        row["noisy"] = bool(best and row["cells"][best].get("ratio", {}).get("noisy"))
+    for curve in result.get("scaling", []):
+        for line in curve["lines"]:
+            for point in line["points"]:
+                if point["values"]:
+                    point["median"] = statistics.median(point["values"])
+                    point["spread"] = round(statistics.spread(point["values"]), 4)
+    return result
+
+
+def better(row, first, second) -> bool:
+    return first < second if row["better"] == "lower" else first > second
+
+
+def overall(result: dict) -> dict:
+    """Per system with a ratio: rows ahead, rows behind, and the geometric mean of the ratios over the headline rows."""
+    found = {}
+    for row in result["rows"]:
+        for name, cell in row["cells"].items():
+            ratio = cell.get("ratio")
+            if not ratio:
+                continue
+            entry = found.setdefault(name, {"ahead": 0, "behind": 0, "level": 0, "ratios": []})
+            if ratio["low"] > 1.0:
+                entry["ahead"] += 1
+            elif ratio["high"] < 1.0:
+                entry["behind"] += 1
+            else:
+                entry["level"] += 1
+            if row["headline"]:
+                entry["ratios"].append(ratio["median"])
+    for entry in found.values():
+        entry["mean"] = statistics.geometric_mean(entry.pop("ratios"))
+    return found
+
+
+def behind(result: dict, systems=None) -> list:
+    """(row, system, ratio) wherever somebody is clearly ahead of weft, worst first."""
+    kinds = {system["name"]: system["kind"] for system in result["systems"]}
+    found = []
+    for row in result["rows"]:
+        for name, cell in row["cells"].items():
+            ratio = cell.get("ratio")
+            if ratio and ratio["high"] < 1.0 and name != "raw" and not name.startswith("weft:"):
+                if systems is None or name in systems or kinds.get(name) in systems:
+                    found.append((row, name, ratio["median"]))
+    return sorted(found, key=lambda entry: entry[2])
+
+
+def number(value) -> str:
+    """Three significant digits, without exponents."""
+    if value is None or math.isnan(value):
+        return "-"
+    size = abs(value)
+    if size >= 1e6:
+        return "%.2fM" % (value / 1e6) if size < 1e7 else "%.1fM" % (value / 1e6) if size < 1e8 else "%.0fM" % (value / 1e6)
+    if size >= 1e4:
+        return "%.1fk" % (value / 1e3) if size < 1e5 else "%.0fk" % (value / 1e3)
+    if size >= 100:
+        return "%.0f" % value
+    if size >= 10:
+        return "%.1f" % value
+    if size >= 1:
+        return "%.2f" % value
+    return "%.3f" % value if size >= 0.0005 else "0"
+
+
+def factor(ratio) -> str:
+    """2.34x: weft is that many times better; 0.5x: the other one is twice as good."""
+    return "%.0fx" % ratio if ratio >= 100 else "%.1fx" % ratio if ratio >= 10 else "%.2fx" % ratio
+
+
+def load(path: str) -> dict:
+    with open(path, encoding="utf-8") as file:
+        result = json.load(file)
+    if not isinstance(result, dict) or result.get("format") != FORMAT:
+        raise ValueError("not a result of this harness (format %s expected)" % FORMAT)
+    return summarise(result)
+
+
+def save(result: dict, path: str):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(result, file, indent=1, sort_keys=False)
+        file.write("\n")
+
+
+def group_titles() -> dict:
+    return definitions.GROUPS
