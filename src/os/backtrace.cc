@@ -43,7 +43,8 @@ std::uintptr_t strip_signature(std::uintptr_t address) noexcept {
 }  // namespace
 
 // Not inlined, so that exactly one frame is its own.
-__attribute__((noinline)) std::size_t capture_backtrace(void** out, std::size_t max, std::size_t skip) noexcept {
+__attribute__((noinline)) std::size_t capture_backtrace(void** out, std::size_t max,
+                                                        std::size_t skip) noexcept {
   Capture capture{out, max, skip + 1, 0};
   if (max > 0) _Unwind_Backtrace(store_frame, &capture);
   asm volatile("");  // no tail call: this frame has to be there
@@ -57,9 +58,10 @@ void warm_up_unwinder() noexcept {
 
 // The stack belongs to somebody else, so sanitizers have an opinion about its words.
 __attribute__((no_sanitize("address"), no_sanitize("thread"))) std::size_t capture_from_frame_pointer(
-    const void* frame_pointer, const void* pc, const void* stack_low, const void* stack_high, void** out, std::size_t max) noexcept {
-  // Both machines keep a frame record of two words where the frame pointer points: the caller's frame pointer and the
-  // return address.
+    const void* frame_pointer, const void* pc, const void* stack_low, const void* stack_high, void** out,
+    std::size_t max) noexcept {
+  // Both machines keep a frame record of two words where the frame pointer points: the caller's frame pointer
+  // and the return address.
   struct FrameRecord {
     std::uintptr_t caller;
     std::uintptr_t return_address;

@@ -85,7 +85,8 @@ TEST(Backtrace, skip_leaves_out_the_innermost_frames) {
   const std::size_t fewer_count = level_2(fewer, fewer.size(), 2);
   ASSERT_EQ(all_count, fewer_count + 2);
   EXPECT_TRUE(is_in(fewer[0], level_2));
-  EXPECT_TRUE(std::equal(all.begin() + 4, all.begin() + static_cast<std::ptrdiff_t>(all_count), fewer.begin() + 2));
+  EXPECT_TRUE(
+      std::equal(all.begin() + 4, all.begin() + static_cast<std::ptrdiff_t>(all_count), fewer.begin() + 2));
   EXPECT_EQ(level_2(all, all.size(), 1000), 0u);
 }
 
@@ -132,10 +133,10 @@ TEST(Backtrace, interrupted_instruction_is_exact_and_its_callers_follow) {
   const stack_t stack{memory.data(), 0, memory.size()};
   stack_t old_stack{};
   ASSERT_EQ(sigaltstack(&stack, &old_stack), 0);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_trap;
   action.sa_flags = SA_ONSTACK;
-  struct sigaction old_action {};
+  struct sigaction old_action{};
   ASSERT_EQ(sigaction(SIGILL, &action, &old_action), 0);
   if (sigsetjmp(trap_jump, 1) == 0) call_trap();
   sigaction(SIGILL, &old_action, nullptr);
@@ -193,7 +194,9 @@ TEST(FramePointers, chain_is_followed_to_its_end) {
   stack.record(10, 30, 0x2001);
   stack.record(30, 0, 0x3001);
   EXPECT_EQ(stack.walk(stack.at(2)), (Addresses{0x1000, 0x2000, 0x3000}));
-  EXPECT_EQ(stack.walk(stack.at(2), reinterpret_cast<void*>(0x500)), (Addresses{0x500, 0x1000, 0x2000, 0x3000})) << "pc is exact";
+  EXPECT_EQ(stack.walk(stack.at(2), reinterpret_cast<void*>(0x500)),
+            (Addresses{0x500, 0x1000, 0x2000, 0x3000}))
+      << "pc is exact";
   EXPECT_EQ(stack.walk(stack.at(2), reinterpret_cast<void*>(0x500), 2), (Addresses{0x500, 0x1000}));
   EXPECT_EQ(stack.walk(stack.at(2), reinterpret_cast<void*>(0x500), 0), Addresses{});
 }
@@ -221,7 +224,8 @@ TEST(FramePointers, frame_pointers_outside_or_unaligned_give_nothing) {
   FakeStack stack;
   stack.words.fill(0x4141414141414141);
   const auto shifted = [&](std::size_t index, int by) {
-    return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(stack.at(index)) + static_cast<std::uintptr_t>(by));
+    return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(stack.at(index)) +
+                                   static_cast<std::uintptr_t>(by));
   };
   EXPECT_EQ(stack.walk(nullptr), Addresses{});
   EXPECT_EQ(stack.walk(reinterpret_cast<void*>(~std::uintptr_t{0})), Addresses{});
@@ -235,30 +239,36 @@ TEST(FramePointers, frame_pointers_outside_or_unaligned_give_nothing) {
 
 TEST(FramePointers, nothing_beyond_the_bounds_is_read) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  auto* const memory = static_cast<char*>(mmap(nullptr, 3 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* const memory =
+      static_cast<char*>(mmap(nullptr, 3 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(memory, MAP_FAILED);
   ASSERT_EQ(mprotect(memory + page, page, PROT_READ | PROT_WRITE), 0);
   char* const low = memory + page;
   char* const high = low + page;
   std::array<void*, 8> out{};
   // Wild links in the last record that fits: all must be refused without a fault.
-  for (const std::uintptr_t link : {reinterpret_cast<std::uintptr_t>(high), reinterpret_cast<std::uintptr_t>(high) - 8,
-                                    reinterpret_cast<std::uintptr_t>(high) + 8, reinterpret_cast<std::uintptr_t>(memory),
-                                    reinterpret_cast<std::uintptr_t>(low) - 8, std::uintptr_t{8}, ~std::uintptr_t{7}}) {
+  for (const std::uintptr_t link :
+       {reinterpret_cast<std::uintptr_t>(high), reinterpret_cast<std::uintptr_t>(high) - 8,
+        reinterpret_cast<std::uintptr_t>(high) + 8, reinterpret_cast<std::uintptr_t>(memory),
+        reinterpret_cast<std::uintptr_t>(low) - 8, std::uintptr_t{8}, ~std::uintptr_t{7}}) {
     const std::uintptr_t record[2] = {link, 0x1001};
     std::memcpy(high - sizeof record, record, sizeof record);
-    EXPECT_EQ(capture_from_frame_pointer(high - sizeof record, nullptr, low, high, out.data(), out.size()), 1u);
+    EXPECT_EQ(capture_from_frame_pointer(high - sizeof record, nullptr, low, high, out.data(), out.size()),
+              1u);
   }
-  EXPECT_EQ(capture_from_frame_pointer(low, nullptr, low, low, out.data(), out.size()), 0u) << "an empty stack";
-  EXPECT_EQ(capture_from_frame_pointer(low, nullptr, high, low, out.data(), out.size()), 0u) << "bounds exchanged";
+  EXPECT_EQ(capture_from_frame_pointer(low, nullptr, low, low, out.data(), out.size()), 0u)
+      << "an empty stack";
+  EXPECT_EQ(capture_from_frame_pointer(low, nullptr, high, low, out.data(), out.size()), 0u)
+      << "bounds exchanged";
   munmap(memory, 3 * page);
 }
 
 __attribute__((noinline)) std::size_t walk_own_frames(Stack& out, const void*& return_address) {
   return_address = __builtin_extract_return_addr(__builtin_return_address(0));
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  return capture_from_frame_pointer(reinterpret_cast<void*>(here), nullptr, reinterpret_cast<void*>(here - 4096),
-                                    reinterpret_cast<void*>(here + 16), out.data(), out.size());
+  return capture_from_frame_pointer(reinterpret_cast<void*>(here), nullptr,
+                                    reinterpret_cast<void*>(here - 4096), reinterpret_cast<void*>(here + 16),
+                                    out.data(), out.size());
 }
 
 TEST(FramePointers, real_frame_record_holds_the_return_address) {

@@ -11,10 +11,12 @@ namespace weft::os {
 
 using Bytes = std::span<const unsigned char>;
 
-static_assert(std::endian::native == std::endian::little, "weft reads the ELF files of little-endian machines only");
+static_assert(std::endian::native == std::endian::little,
+              "weft reads the ELF files of little-endian machines only");
 
-// Reads untrusted bytes from front to back. The first read beyond the end makes the cursor fail for good: ok() is false,
-// nothing remains, and every read gives zero or an empty view, so loops over remaining() end. Allocates nothing.
+// Reads untrusted bytes from front to back. The first read beyond the end makes the cursor fail for good:
+// ok() is false, nothing remains, and every read gives zero or an empty view, so loops over remaining() end.
+// Allocates nothing.
 class ByteCursor {
  public:
   explicit ByteCursor(Bytes bytes) noexcept : bytes_(bytes) {}

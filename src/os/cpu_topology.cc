@@ -66,8 +66,8 @@ std::string unescape(std::string_view text) {
   const auto is_octal = [](char c) { return c >= '0' && c <= '7'; };
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size() && text[i + 1] <= '3' && is_octal(text[i + 1]) && is_octal(text[i + 2]) &&
-        is_octal(text[i + 3])) {
+    if (text[i] == '\\' && i + 3 < text.size() && text[i + 1] <= '3' && is_octal(text[i + 1]) &&
+        is_octal(text[i + 2]) && is_octal(text[i + 3])) {
       out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
       i += 3;
     } else {
@@ -77,8 +77,8 @@ std::string unescape(std::string_view text) {
   return out;
 }
 
-// A group's path as the kernel prints it for a reader in a cgroup namespace: so many levels above the namespace's root,
-// then down by names.
+// A group's path as the kernel prints it for a reader in a cgroup namespace: so many levels above the
+// namespace's root, then down by names.
 struct GroupPath {
   std::size_t ups = 0;
   std::vector<std::string_view> names;
@@ -123,7 +123,7 @@ Membership read_membership(std::string_view text) {
 
 struct Mount {
   Hierarchy hierarchy;
-  std::string root;   // the group that is visible at `point`
+  std::string root;  // the group that is visible at `point`
   std::string point;
 };
 
@@ -138,7 +138,8 @@ std::optional<Mount> parse_mount(std::string_view line) {
   cut(line, ' ');
   if (root.empty() || point.empty()) return std::nullopt;
   if (type == "cgroup2") return Mount{Hierarchy::kV2, unescape(root), unescape(point)};
-  if (type == "cgroup" && list_contains(cut(line, ' '), "cpu")) return Mount{Hierarchy::kV1, unescape(root), unescape(point)};
+  if (type == "cgroup" && list_contains(cut(line, ' '), "cpu"))
+    return Mount{Hierarchy::kV1, unescape(root), unescape(point)};
   return std::nullopt;
 }
 
@@ -182,12 +183,13 @@ void take_minimum(std::optional<double>& best, std::optional<double> candidate) 
 }
 
 // The limits of `group` and its ancestors as far as this mount shows them.
-std::optional<double> quota_through_mount(const Mount& mount, std::string_view group, const std::string& root) {
+std::optional<double> quota_through_mount(const Mount& mount, std::string_view group,
+                                          const std::string& root) {
   const GroupPath top = split_path(mount.root);
   GroupPath own = split_path(group);
   if (top.ups > own.ups) {
-    // The mount shows a group above our namespace. With nothing but ".." it is an ancestor of ours, although the names
-    // in between are hidden; with names after it, it is a branch that we are not on.
+    // The mount shows a group above our namespace. With nothing but ".." it is an ancestor of ours, although
+    // the names in between are hidden; with names after it, it is a branch that we are not on.
     if (!top.names.empty()) return std::nullopt;
     own.names.clear();
   } else if (top.ups < own.ups || top.names.size() > own.names.size() ||
@@ -206,7 +208,9 @@ std::optional<double> quota_through_mount(const Mount& mount, std::string_view g
   return best;
 }
 
-int read_affinity(int tid, std::size_t bytes, void* mask) { return sched_getaffinity(tid, bytes, static_cast<cpu_set_t*>(mask)); }
+int read_affinity(int tid, std::size_t bytes, void* mask) {
+  return sched_getaffinity(tid, bytes, static_cast<cpu_set_t*>(mask));
+}
 
 }  // namespace
 
@@ -215,7 +219,8 @@ std::vector<int> cpu_list_from(AffinityReader read_mask, int tid) {
   constexpr std::size_t kMaxWords = std::size_t{1} << 14;  // a million CPUs
   std::vector<int> cpus;
   for (std::size_t words = 1024 / 64; words <= kMaxWords; words *= 2) {
-    std::vector<std::uint64_t> mask(words);  // same bits in the same order as cpu_set_t on little-endian machines
+    std::vector<std::uint64_t> mask(
+        words);  // same bits in the same order as cpu_set_t on little-endian machines
     if (read_mask(tid, words * sizeof(std::uint64_t), mask.data()) != 0) {
       if (errno == EINVAL) continue;
       break;
@@ -228,7 +233,8 @@ std::vector<int> cpu_list_from(AffinityReader read_mask, int tid) {
   if (cpus.empty()) {
     // No mask to be had (a filter on system calls, or an emulator): all CPUs that are online.
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    for (int cpu = 0; cpu < static_cast<int>(std::clamp(online, 1l, long{kMaxDefaultProcs})); ++cpu) cpus.push_back(cpu);
+    for (int cpu = 0; cpu < static_cast<int>(std::clamp(online, 1l, long{kMaxDefaultProcs})); ++cpu)
+      cpus.push_back(cpu);
   }
   return cpus;
 }
@@ -263,6 +269,8 @@ int maxprocs_for(int allowed, std::optional<double> quota) noexcept {
   return procs;
 }
 
-int default_maxprocs(const std::string& root, int tid) { return maxprocs_for(allowed_cpus(tid), cgroup_cpu_quota(root)); }
+int default_maxprocs(const std::string& root, int tid) {
+  return maxprocs_for(allowed_cpus(tid), cgroup_cpu_quota(root));
+}
 
 }  // namespace weft::os

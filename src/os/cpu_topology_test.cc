@@ -41,7 +41,9 @@ class FakeRoot {
     out << text;
     ASSERT_TRUE(out.good()) << file;
   }
-  void v2(const std::string& directory, const std::string& text) const { write(directory + "/cpu.max", text); }
+  void v2(const std::string& directory, const std::string& text) const {
+    write(directory + "/cpu.max", text);
+  }
   void v1(const std::string& directory, const std::string& quota, const std::string& period) const {
     write(directory + "/cpu.cfs_quota_us", quota);
     write(directory + "/cpu.cfs_period_us", period);
@@ -55,7 +57,8 @@ class FakeRoot {
 
 const char kV2Mount[] =
     "22 27 0:20 / /sys rw,nosuid shared:7 - sysfs sysfs rw\n"
-    "29 22 0:26 / /sys/fs/cgroup rw,nosuid,nodev shared:4 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot\n";
+    "29 22 0:26 / /sys/fs/cgroup rw,nosuid,nodev shared:4 - cgroup2 cgroup2 "
+    "rw,nsdelegate,memory_recursiveprot\n";
 const char kV1Mount[] =
     "30 22 0:27 / /sys/fs/cgroup ro,nosuid - tmpfs tmpfs ro,mode=755\n"
     "31 30 0:28 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
@@ -71,7 +74,8 @@ struct V2Root : FakeRoot {
 struct V1Root : FakeRoot {
   explicit V1Root(const std::string& group = "/") {
     write("/proc/self/mountinfo", kV1Mount);
-    write("/proc/self/cgroup", "5:cpuset:/elsewhere\n4:cpu,cpuacct:" + group + "\n1:name=systemd:/init.scope\n");
+    write("/proc/self/cgroup",
+          "5:cpuset:/elsewhere\n4:cpu,cpuacct:" + group + "\n1:name=systemd:/init.scope\n");
   }
 };
 
@@ -128,7 +132,8 @@ TEST(CgroupQuota, controller_names_match_whole_words_only) {
   FakeRoot root;
   root.write("/proc/self/cgroup", "5:cpuset:/x\n3:cpuacct:/x\n");
   root.write("/proc/self/mountinfo",
-             "31 30 0:28 / /cg/cpuset rw - cgroup cgroup rw,cpuset\n32 30 0:29 / /cg/acct rw - cgroup cgroup rw,cpuacct\n");
+             "31 30 0:28 / /cg/cpuset rw - cgroup cgroup rw,cpuset\n32 30 0:29 / /cg/acct rw - cgroup cgroup "
+             "rw,cpuacct\n");
   root.v1("/cg/cpuset/x", "10000\n", "100000\n");
   root.v1("/cg/acct/x", "10000\n", "100000\n");
   EXPECT_EQ(root.quota(), std::nullopt);
@@ -137,8 +142,9 @@ TEST(CgroupQuota, controller_names_match_whole_words_only) {
 TEST(CgroupQuota, hybrid_hierarchy_takes_cpu_from_v1_and_ignores_an_empty_v2) {
   FakeRoot root;
   root.write("/proc/self/cgroup", "4:cpu,cpuacct:/svc\n1:name=systemd:/svc\n0::/svc\n");
-  root.write("/proc/self/mountinfo",
-             std::string(kV1Mount) + "33 30 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n");
+  root.write(
+      "/proc/self/mountinfo",
+      std::string(kV1Mount) + "33 30 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n");
   root.write("/sys/fs/cgroup/unified/svc/cgroup.procs", "1\n");
   root.v1("/sys/fs/cgroup/cpu,cpuacct/svc", "250000\n", "100000\n");
   EXPECT_EQ(root.quota(), 2.5);
@@ -149,7 +155,8 @@ TEST(CgroupQuota, hybrid_hierarchy_takes_cpu_from_v1_and_ignores_an_empty_v2) {
 TEST(CgroupQuota, mount_points_with_spaces_and_octal_escapes_are_decoded) {
   FakeRoot root;
   root.write("/proc/self/cgroup", "0::/a b\n");
-  root.write("/proc/self/mountinfo", "29 22 0:26 / /my\\040mounts/tab\\011back\\134slash\\043 rw - cgroup2 none rw\n");
+  root.write("/proc/self/mountinfo",
+             "29 22 0:26 / /my\\040mounts/tab\\011back\\134slash\\043 rw - cgroup2 none rw\n");
   root.v2("/my mounts/tab\tback\\slash#/a b", "70000 100000\n");
   EXPECT_EQ(root.quota(), 0.7);
 }
@@ -169,10 +176,12 @@ TEST(CgroupQuota, colons_and_spaces_in_group_names_are_kept) {
 }
 
 TEST(CgroupQuota, bind_mount_of_the_own_group_strips_the_mount_root) {
-  // A container without a cgroup namespace: the path is the host's, the mount shows only the container's part.
+  // A container without a cgroup namespace: the path is the host's, the mount shows only the container's
+  // part.
   FakeRoot root;
   root.write("/proc/self/cgroup", "4:cpu,cpuacct:/docker/12 34/sub\n");
-  root.write("/proc/self/mountinfo", "32 30 0:29 /docker/12\\04034 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu,cpuacct\n");
+  root.write("/proc/self/mountinfo",
+             "32 30 0:29 /docker/12\\04034 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu,cpuacct\n");
   root.v1("/sys/fs/cgroup/cpu", "200000\n", "100000\n");
   root.v1("/sys/fs/cgroup/cpu/sub", "50000\n", "100000\n");
   root.v1("/sys/fs/cgroup/cpu/docker/12 34/sub", "10000\n", "100000\n");  // a wrong join would find this one
@@ -182,7 +191,8 @@ TEST(CgroupQuota, bind_mount_of_the_own_group_strips_the_mount_root) {
 TEST(CgroupQuota, mount_of_another_branch_is_ignored) {
   FakeRoot root;
   root.write("/proc/self/cgroup", "0::/docker/12345\n");
-  root.write("/proc/self/mountinfo", "29 22 0:26 /docker/123 /cg rw - cgroup2 none rw\n");  // a prefix as text, not as path
+  root.write("/proc/self/mountinfo",
+             "29 22 0:26 /docker/123 /cg rw - cgroup2 none rw\n");  // a prefix as text, not as path
   root.v2("/cg", "10000 100000\n");
   root.v2("/cg/45", "10000 100000\n");
   EXPECT_EQ(root.quota(), std::nullopt);
@@ -225,7 +235,8 @@ TEST(CgroupQuota, process_outside_the_mounted_part_has_no_limit) {
 TEST(CgroupQuota, several_mounts_of_one_hierarchy_are_all_used) {
   FakeRoot root;
   root.write("/proc/self/cgroup", "0::/a/b\n");
-  root.write("/proc/self/mountinfo", "1 1 0:1 /a/b /inner rw - cgroup2 none rw\n2 1 0:1 / /outer rw - cgroup2 none rw\n");
+  root.write("/proc/self/mountinfo",
+             "1 1 0:1 /a/b /inner rw - cgroup2 none rw\n2 1 0:1 / /outer rw - cgroup2 none rw\n");
   root.v2("/inner", "500000 100000\n");
   root.v2("/outer/a", "200000 100000\n");
   EXPECT_EQ(root.quota(), 2.0);
@@ -240,13 +251,29 @@ TEST(CgroupQuota, missing_group_directory_falls_back_to_its_ancestors) {
 TEST(CgroupQuota, v2_values_that_are_no_limit) {
   const std::string long_text(1 << 20, '1');
   const std::string nul("1000\0 100000", 12);
-  for (const std::string& text :
-       {std::string(), std::string("\n"), std::string("max"), std::string("max 100000"), std::string("max 100000\n"),
-        std::string("-1 100000\n"), std::string("0 100000\n"), std::string("50000 0\n"), std::string("50000 -5\n"),
-        std::string("50000"), std::string("50000\n"), std::string("50000 100000 7\n"), std::string("50000x 100000\n"),
-        std::string("50000 1e5\n"), std::string("0x10 100000\n"), std::string("+5 100000"), std::string("99999999999999999999 100000\n"),
-        std::string("50000 99999999999999999999\n"), std::string("abc def\n"), long_text, long_text + " 100000\n", nul,
-        std::string("\xff\xfe 100000\n")}) {
+  for (const std::string& text : {std::string(),
+                                  std::string("\n"),
+                                  std::string("max"),
+                                  std::string("max 100000"),
+                                  std::string("max 100000\n"),
+                                  std::string("-1 100000\n"),
+                                  std::string("0 100000\n"),
+                                  std::string("50000 0\n"),
+                                  std::string("50000 -5\n"),
+                                  std::string("50000"),
+                                  std::string("50000\n"),
+                                  std::string("50000 100000 7\n"),
+                                  std::string("50000x 100000\n"),
+                                  std::string("50000 1e5\n"),
+                                  std::string("0x10 100000\n"),
+                                  std::string("+5 100000"),
+                                  std::string("99999999999999999999 100000\n"),
+                                  std::string("50000 99999999999999999999\n"),
+                                  std::string("abc def\n"),
+                                  long_text,
+                                  long_text + " 100000\n",
+                                  nul,
+                                  std::string("\xff\xfe 100000\n")}) {
     V2Root root("/g");
     root.v2("/sys/fs/cgroup/g", text);
     EXPECT_EQ(root.quota(), std::nullopt) << text.substr(0, 40);
@@ -255,11 +282,21 @@ TEST(CgroupQuota, v2_values_that_are_no_limit) {
 
 TEST(CgroupQuota, v1_values_that_are_no_limit) {
   const std::string long_text(1 << 20, '9');
-  for (const auto& [quota, period] : std::initializer_list<std::pair<std::string, std::string>>{
-           {"", "100000\n"},       {"-1\n", "100000\n"},     {"-1", "100000"},     {"max\n", "100000\n"},
-           {"50000\n", "0\n"},     {"50000\n", "-1\n"},      {"50000\n", ""},      {"50000\n", "max"},
-           {"0\n", "100000\n"},    {long_text, "100000\n"},  {"5", long_text},     {"99999999999999999999\n", "100000\n"},
-           {"5 5\n", "100000\n"},  {"5.5\n", "100000\n"}}) {
+  for (const auto& [quota, period] :
+       std::initializer_list<std::pair<std::string, std::string>>{{"", "100000\n"},
+                                                                  {"-1\n", "100000\n"},
+                                                                  {"-1", "100000"},
+                                                                  {"max\n", "100000\n"},
+                                                                  {"50000\n", "0\n"},
+                                                                  {"50000\n", "-1\n"},
+                                                                  {"50000\n", ""},
+                                                                  {"50000\n", "max"},
+                                                                  {"0\n", "100000\n"},
+                                                                  {long_text, "100000\n"},
+                                                                  {"5", long_text},
+                                                                  {"99999999999999999999\n", "100000\n"},
+                                                                  {"5 5\n", "100000\n"},
+                                                                  {"5.5\n", "100000\n"}}) {
     V1Root root("/g");
     root.v1("/sys/fs/cgroup/cpu,cpuacct/g", quota, period);
     EXPECT_EQ(root.quota(), std::nullopt) << quota.substr(0, 40) << " / " << period.substr(0, 40);
@@ -306,10 +343,11 @@ TEST(CgroupQuota, missing_or_empty_proc_means_no_limit) {
 
 TEST(CgroupQuota, malformed_proc_files_are_survived) {
   const std::string long_line(100000, 'x');
-  for (const std::string& bad : {std::string("\n\n\n"), std::string(":"), std::string("::"), std::string(":::"), std::string("0:"),
-                                 std::string("0::"), std::string("0::relative"), std::string("0::/../../../.."),
-                                 std::string("1:cpu"), std::string("1:,,,cpu,:/"), long_line, std::string(5000, '/'),
-                                 std::string("0::") + std::string(5000, '/'), std::string("\0\0\0", 3), std::string(" - - - ")}) {
+  for (const std::string& bad :
+       {std::string("\n\n\n"), std::string(":"), std::string("::"), std::string(":::"), std::string("0:"),
+        std::string("0::"), std::string("0::relative"), std::string("0::/../../../.."), std::string("1:cpu"),
+        std::string("1:,,,cpu,:/"), long_line, std::string(5000, '/'),
+        std::string("0::") + std::string(5000, '/'), std::string("\0\0\0", 3), std::string(" - - - ")}) {
     FakeRoot root;
     root.write("/proc/self/cgroup", bad);
     root.write("/proc/self/mountinfo", kV2Mount);

@@ -57,7 +57,8 @@ bool read_extent(ByteCursor& cursor, UnitExtent& out) noexcept {
   return true;
 }
 
-// The header of the unit at `offset`. False: nothing usable in it; `next` is then still set if a further unit can follow.
+// The header of the unit at `offset`. False: nothing usable in it; `next` is then still set if a further unit
+// can follow.
 bool read_unit(Bytes section, std::size_t offset, LineUnit& unit, std::size_t& next) noexcept {
   next = section.size();
   ByteCursor whole(section);
@@ -83,7 +84,8 @@ bool read_unit(Bytes section, std::size_t offset, LineUnit& unit, std::size_t& n
   unit.line_base = static_cast<std::int8_t>(cursor.u8());
   unit.line_range = cursor.u8();
   unit.opcode_base = cursor.u8();
-  if (unit.opcode_base == 0 || unit.line_range == 0 || operations > 1) return false;  // more than 1: VLIW machines
+  if (unit.opcode_base == 0 || unit.line_range == 0 || operations > 1)
+    return false;  // more than 1: VLIW machines
   unit.opcode_lengths = cursor.take(unit.opcode_base - 1u);
   unit.tables = cursor.offset();
   return cursor.ok() && unit.tables <= unit.program;
@@ -103,14 +105,16 @@ class LineMachine {
   LineMachine(Bytes section, const LineUnit& unit, std::size_t start) noexcept
       : unit_(unit),
         cursor_(section.first(unit.end)),
-        const_add_(static_cast<std::uint64_t>((255 - unit.opcode_base) / unit.line_range) * unit.min_instruction_length) {
+        const_add_(static_cast<std::uint64_t>((255 - unit.opcode_base) / unit.line_range) *
+                   unit.min_instruction_length) {
     cursor_.seek(start);
   }
 
   const Row& row() const noexcept { return row_; }
   std::size_t position() const noexcept { return cursor_.offset(); }
 
-  // Runs until a row is complete, the sequence ends (its last row's address is the first after it), or nothing is left.
+  // Runs until a row is complete, the sequence ends (its last row's address is the first after it), or
+  // nothing is left.
   Step run() noexcept {
     for (;;) {
       if (cursor_.remaining() == 0) return Step::kEndOfProgram;
@@ -125,25 +129,27 @@ class LineMachine {
     if (opcode >= unit_.opcode_base) {
       const unsigned adjusted = opcode - unit_.opcode_base;
       row_.address += static_cast<std::uint64_t>(adjusted / unit_.line_range) * unit_.min_instruction_length;
-      row_.line += static_cast<std::uint64_t>(static_cast<std::int64_t>(unit_.line_base) + adjusted % unit_.line_range);
+      row_.line += static_cast<std::uint64_t>(static_cast<std::int64_t>(unit_.line_base) +
+                                              adjusted % unit_.line_range);
       return Step::kRow;
     }
     switch (opcode) {
-      case 0: return execute_extended();
-      case kCopy: return Step::kRow;
-      case kAdvancePc: row_.address += cursor_.uleb() * unit_.min_instruction_length; break;
-      case kAdvanceLine: row_.line += static_cast<std::uint64_t>(cursor_.sleb()); break;
-      case kSetFile: row_.file = cursor_.uleb(); break;
+      case 0:                 return execute_extended();
+      case kCopy:             return Step::kRow;
+      case kAdvancePc:        row_.address += cursor_.uleb() * unit_.min_instruction_length; break;
+      case kAdvanceLine:      row_.line += static_cast<std::uint64_t>(cursor_.sleb()); break;
+      case kSetFile:          row_.file = cursor_.uleb(); break;
       case kSetColumn:
-      case kSetIsa: cursor_.uleb(); break;
+      case kSetIsa:           cursor_.uleb(); break;
       case kNegateStatement:
       case kSetBasicBlock:
       case kSetPrologueEnd:
       case kSetEpilogueBegin: break;
-      case kConstAddPc: row_.address += const_add_; break;
-      case kFixedAdvancePc: row_.address += cursor_.u16(); break;
+      case kConstAddPc:       row_.address += const_add_; break;
+      case kFixedAdvancePc:   row_.address += cursor_.u16(); break;
       default:
-        for (std::uint8_t operands = unit_.opcode_lengths[opcode - 1u]; operands != 0; --operands) cursor_.uleb();
+        for (std::uint8_t operands = unit_.opcode_lengths[opcode - 1u]; operands != 0; --operands)
+          cursor_.uleb();
         break;
     }
     return Step::kNothing;
@@ -223,23 +229,23 @@ class EntryTable {
 
   Value read_form(std::uint64_t form) noexcept {
     switch (form) {
-      case kString: return {cursor_.text(), 0};
+      case kString:   return {cursor_.text(), 0};
       case kLineStrp: return {text_at(sections_.line_str, read_offset()), 0};
-      case kStrp: return {text_at(sections_.str, read_offset()), 0};
-      case kUdata: return {{}, cursor_.uleb()};
-      case kData1: return {{}, cursor_.u8()};
-      case kData2: return {{}, cursor_.u16()};
-      case kData4: return {{}, cursor_.u32()};
-      case kData8: return {{}, cursor_.u64()};
-      case kData16: cursor_.skip(16); return {};  // MD5
-      case kBlock: cursor_.skip(cursor_.uleb()); return {};
-      case kBlock1: cursor_.skip(cursor_.u8()); return {};
-      case kStrx: cursor_.uleb(); return {};  // needs .debug_str_offsets and the unit in .debug_info: no name
-      case kStrx1: cursor_.skip(1); return {};
-      case kStrx2: cursor_.skip(2); return {};
-      case kStrx3: cursor_.skip(3); return {};
-      case kStrx4: cursor_.skip(4); return {};
-      default: cursor_.fail(); return {};
+      case kStrp:     return {text_at(sections_.str, read_offset()), 0};
+      case kUdata:    return {{}, cursor_.uleb()};
+      case kData1:    return {{}, cursor_.u8()};
+      case kData2:    return {{}, cursor_.u16()};
+      case kData4:    return {{}, cursor_.u32()};
+      case kData8:    return {{}, cursor_.u64()};
+      case kData16:   cursor_.skip(16); return {};  // MD5
+      case kBlock:    cursor_.skip(cursor_.uleb()); return {};
+      case kBlock1:   cursor_.skip(cursor_.u8()); return {};
+      case kStrx:     cursor_.uleb(); return {};  // names only with .debug_info
+      case kStrx1:    cursor_.skip(1); return {};
+      case kStrx2:    cursor_.skip(2); return {};
+      case kStrx3:    cursor_.skip(3); return {};
+      case kStrx4:    cursor_.skip(4); return {};
+      default:        cursor_.fail(); return {};
     }
   }
 
@@ -254,7 +260,8 @@ class EntryTable {
 };
 
 // Entry `wanted` of the table at the cursor, which is left behind the table.
-FileEntry pick_entry(const LineSections& sections, const LineUnit& unit, ByteCursor& cursor, std::uint64_t wanted) noexcept {
+FileEntry pick_entry(const LineSections& sections, const LineUnit& unit, ByteCursor& cursor,
+                     std::uint64_t wanted) noexcept {
   FileEntry picked;
   EntryTable table(sections, unit, cursor);
   for (std::uint64_t i = 0; i < table.count() && cursor.ok(); ++i) {
@@ -282,7 +289,8 @@ SourcePath path_version_5(const LineSections& sections, const LineUnit& unit, st
   return path;
 }
 
-SourcePath path_version_2_to_4(const LineSections& sections, const LineUnit& unit, std::uint64_t file) noexcept {
+SourcePath path_version_2_to_4(const LineSections& sections, const LineUnit& unit,
+                               std::uint64_t file) noexcept {
   ByteCursor cursor(sections.line.first(unit.program));
   cursor.seek(unit.tables);
   while (!cursor.text().empty()) {  // directories; ends at the empty one, or failed
@@ -347,10 +355,12 @@ bool LineScanner::next(LineSequence& out) noexcept {
   }
 }
 
-std::optional<LineEntry> find_line(const LineSections& sections, const LineSequence& sequence, std::uint64_t address) noexcept {
+std::optional<LineEntry> find_line(const LineSections& sections, const LineSequence& sequence,
+                                   std::uint64_t address) noexcept {
   LineUnit unit;
   std::size_t next = 0;
-  if (!read_unit(sections.line, sequence.unit, unit, next) || sequence.program < unit.program || sequence.program > unit.end) {
+  if (!read_unit(sections.line, sequence.unit, unit, next) || sequence.program < unit.program ||
+      sequence.program > unit.end) {
     return std::nullopt;
   }
   LineMachine machine(sections.line, unit, sequence.program);
@@ -377,12 +387,14 @@ SourcePath source_path(const LineSections& sections, std::size_t unit_offset, st
 
 void LineIndex::sort() {
   sequences_.shrink_to_fit();
-  std::sort(sequences_.begin(), sequences_.end(), [](const LineSequence& a, const LineSequence& b) { return a.low < b.low; });
+  std::sort(sequences_.begin(), sequences_.end(),
+            [](const LineSequence& a, const LineSequence& b) { return a.low < b.low; });
 }
 
 std::optional<LineEntry> LineIndex::find(std::uint64_t address) const noexcept {
-  const auto after = std::upper_bound(sequences_.begin(), sequences_.end(), address,
-                                      [](std::uint64_t value, const LineSequence& sequence) { return value < sequence.low; });
+  const auto after = std::upper_bound(
+      sequences_.begin(), sequences_.end(), address,
+      [](std::uint64_t value, const LineSequence& sequence) { return value < sequence.low; });
   // Sequences overlap only where a linker folded or dropped code: looking a little further back is enough.
   constexpr int kLookBack = 8;
   auto candidate = after;

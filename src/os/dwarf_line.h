@@ -10,14 +10,16 @@
 #include "os/byte_cursor.h"
 
 // From code address to source line, by .debug_line (DWARF 2 to 5).
-//   Job         a line for each frame of a dump, quickly the second time, and for a crash without allocating.
-//   Shape       .debug_line is a list of units; a unit is a header with file names and a program for a small machine; a run
-//               of the program gives sequences, each a contiguous, ascending range of addresses. LineScanner finds all
-//               sequences; one of them is run again to find the row for an address. So an index needs 32 bytes per
-//               sequence (about one per function or per object file) instead of 16 per row, and none at all in a crash.
-//   Robustness  the bytes are untrusted: all reading goes through ByteCursor, each step of each loop consumes input, and
-//               a damaged unit is skipped. Compressed sections are not read (no line).
-//   Rejected    libdw, libbacktrace: dependencies that allocate. An index of rows: 30 MB for a 50 MB program.
+//   Job         a line for each frame of a dump, quickly the second time, and for a crash without
+//               allocating.
+//   Shape       .debug_line is a list of units; a unit is a header with file names and a program for a
+//               small machine; a run of the program gives sequences, each a contiguous, ascending range of
+//               addresses. LineScanner finds all sequences; one of them is run again to find the row for an
+//               address. So an index needs 32 bytes per sequence (about one per function or per object
+//               file) instead of 16 for each of its rows, and none at all in a crash.
+//   Robustness  the bytes are untrusted: all reading goes through ByteCursor, each step of each loop
+//               consumes input, and a damaged unit is skipped. Compressed sections are not read (no line).
+//   Rejected    libdw, libbacktrace: dependencies that allocate. An index of rows: many times larger.
 namespace weft::os {
 
 struct LineSections {
@@ -40,7 +42,8 @@ struct LineEntry {
   std::uint32_t line = 0;
 };
 
-// A file name in up to three parts to be joined by '/': compilation directory, directory, name. Points into the sections.
+// A file name in up to three parts to be joined by '/': compilation directory, directory, name. Points into
+// the sections.
 struct SourcePath {
   std::string_view parts[3];
   bool empty() const noexcept { return parts[2].empty(); }
@@ -78,7 +81,8 @@ class LineScanner {
 };
 
 // The row for an address within the sequence. Allocates nothing.
-std::optional<LineEntry> find_line(const LineSections& sections, const LineSequence& sequence, std::uint64_t address) noexcept;
+std::optional<LineEntry> find_line(const LineSections& sections, const LineSequence& sequence,
+                                   std::uint64_t address) noexcept;
 
 // Name of a file of a unit; empty if there is no such file. Allocates nothing.
 SourcePath source_path(const LineSections& sections, std::size_t unit, std::uint64_t file) noexcept;
@@ -98,7 +102,9 @@ class LineIndex {
   }
 
   std::optional<LineEntry> find(std::uint64_t address) const noexcept;
-  SourcePath path(const LineEntry& entry) const noexcept { return source_path(sections_, entry.unit, entry.file); }
+  SourcePath path(const LineEntry& entry) const noexcept {
+    return source_path(sections_, entry.unit, entry.file);
+  }
   std::size_t size() const noexcept { return sequences_.size(); }
 
  private:

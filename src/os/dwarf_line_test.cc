@@ -141,13 +141,16 @@ Writer sample_program(std::uint64_t start) {
   program.append(set_address(start)).append(advance_line(9)).append(copy());
   program.append(special(4, 2));
   program.append(set_file(2)).append(advance_pc(0xc)).append(advance_line(-7)).append(copy());
-  program.u8(5).uleb(17).u8(6).u8(7).u8(10).u8(11).u8(12).uleb(3);  // column, statement, block, prologue, epilogue, isa
+  program.u8(5).uleb(17).u8(6).u8(7).u8(10).u8(11).u8(12).uleb(
+      3);  // column, statement, block, prologue, epilogue, isa
   program.append(set_file(3)).append(advance_line(295)).u8(9).u16(0x10).append(copy());
   program.append(advance_pc(0xe0)).append(end_sequence());
   return program;
 }
 
-Bytes bytes_of(const std::string& text) { return {reinterpret_cast<const unsigned char*>(text.data()), text.size()}; }
+Bytes bytes_of(const std::string& text) {
+  return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
+}
 
 // "path:line" as found for an address, or "".
 std::string find_text(const LineSections& sections, std::uint64_t address) {
@@ -183,13 +186,15 @@ TEST(DwarfLine, versions_2_to_4_are_read) {
 TEST(DwarfLine, version_5_is_read_with_each_form_of_names) {
   for (const unsigned form : {0x08u, 0x1fu, 0x0eu}) {
     SCOPED_TRACE(form);
-    const Writer section = Unit{5, false, kOpcodeBase, kLineRange, tables_5(form), sample_program(0x1000)}.build();
+    const Writer section =
+        Unit{5, false, kOpcodeBase, kLineRange, tables_5(form), sample_program(0x1000)}.build();
     LineSections sections{section.bytes, {}, {}};
     if (form == 0x1f) sections.line_str = bytes_of(kStrings5);
     if (form == 0x0e) sections.str = bytes_of(kStrings5);
     expect_sample(sections, 0x1000, "/src/");
   }
-  const Writer section = Unit{5, true, kOpcodeBase, kLineRange, tables_5(0x08), sample_program(0x1000)}.build();
+  const Writer section =
+      Unit{5, true, kOpcodeBase, kLineRange, tables_5(0x08), sample_program(0x1000)}.build();
   expect_sample({section.bytes, {}, {}}, 0x1000, "/src/");
 }
 
@@ -208,8 +213,9 @@ TEST(DwarfLine, units_and_sequences_follow_each_other) {
 TEST(DwarfLine, unusable_units_are_skipped) {
   Writer section = Unit{6, false, kOpcodeBase, kLineRange, tables_2_to_4(), sample_program(0x1000)}.build();
   section.append(Unit{1, false, kOpcodeBase, kLineRange, tables_2_to_4(), sample_program(0x1000)}.build());
-  section.append(Unit{4, false, kOpcodeBase, 0, tables_2_to_4(), sample_program(0x1000)}.build());  // division by zero
-  section.u32(0);                                                                                   // an empty unit
+  section.append(
+      Unit{4, false, kOpcodeBase, 0, tables_2_to_4(), sample_program(0x1000)}.build());  // division by zero
+  section.u32(0);                                                                        // an empty unit
   section.append(Unit{3, false, kOpcodeBase, kLineRange, tables_2_to_4(), sample_program(0x2000)}.build());
   const LineSections sections{section.bytes, {}, {}};
   EXPECT_EQ(LineIndex(sections, [](std::uint64_t) { return true; }).size(), 1u);
@@ -219,7 +225,7 @@ TEST(DwarfLine, unusable_units_are_skipped) {
 TEST(DwarfLine, opcodes_of_a_later_standard_are_skipped_by_their_length) {
   Writer program;
   program.append(set_address(0x1000)).u8(13).uleb(500).uleb(1);  // opcode 13 with two operands
-  program.u8(14);                                               // opcode 14 with none
+  program.u8(14);                                                // opcode 14 with none
   program.append(copy()).append(advance_pc(4)).append(end_sequence());
   const Writer section = Unit{4, false, 15, kLineRange, tables_2_to_4(), program}.build();
   EXPECT_EQ(find_text({section.bytes, {}, {}}, 0x1000), "main.cc:1");
@@ -228,7 +234,8 @@ TEST(DwarfLine, opcodes_of_a_later_standard_are_skipped_by_their_length) {
 TEST(DwarfLine, opcodes_beyond_a_small_base_are_special) {
   Writer program;
   program.append(set_address(0x1000)).append(copy());
-  program.u8(static_cast<unsigned>(3 - kLineBase) + kLineRange * 2 + 4);  // special, with base 4: address + 2, line + 3
+  program.u8(static_cast<unsigned>(3 - kLineBase) + kLineRange * 2 +
+             4);  // special, with base 4: address + 2, line + 3
   program.append(advance_pc(4)).append(end_sequence());
   const Writer section = Unit{4, false, 4, kLineRange, tables_2_to_4(), program}.build();
   EXPECT_EQ(find_text({section.bytes, {}, {}}, 0x1001), "main.cc:1");
@@ -274,13 +281,22 @@ TEST(DwarfLine, sequences_of_dropped_functions_do_not_count) {
 
 TEST(DwarfLine, files_and_strings_out_of_range_have_no_name) {
   Writer program;
-  program.append(set_address(0x1000)).append(set_file(99)).append(copy()).append(advance_pc(4)).append(end_sequence());
+  program.append(set_address(0x1000))
+      .append(set_file(99))
+      .append(copy())
+      .append(advance_pc(4))
+      .append(end_sequence());
   for (const unsigned version : {4u, 5u}) {
-    const Writer section = Unit{version, false, kOpcodeBase, kLineRange, version == 4 ? tables_2_to_4() : tables_5(0x1f), program}.build();
+    const Writer section =
+        Unit{version, false, kOpcodeBase, kLineRange, version == 4 ? tables_2_to_4() : tables_5(0x1f),
+             program}
+            .build();
     EXPECT_EQ(find_text({section.bytes, {}, {}}, 0x1000), ":1");
   }
-  const Writer section = Unit{5, false, kOpcodeBase, kLineRange, tables_5(0x1f), sample_program(0x1000)}.build();
-  EXPECT_EQ(find_text({section.bytes, bytes_of(kStrings5).first(10), {}}, 0x1000), "/src:10") << "a cut string section";
+  const Writer section =
+      Unit{5, false, kOpcodeBase, kLineRange, tables_5(0x1f), sample_program(0x1000)}.build();
+  EXPECT_EQ(find_text({section.bytes, bytes_of(kStrings5).first(10), {}}, 0x1000), "/src:10")
+      << "a cut string section";
 }
 
 TEST(DwarfLine, huge_counts_of_empty_entries_end) {
@@ -304,11 +320,14 @@ std::size_t walk_all(const LineSections& sections) {
   std::size_t names = 0;
   LineScanner scanner(sections);
   for (LineSequence sequence; scanner.next(sequence);) {
-    for (const std::uint64_t address : {sequence.low, sequence.low + (sequence.high - sequence.low) / 2, sequence.high - 1}) {
-      if (const auto entry = find_line(sections, sequence, address)) names += source_path(sections, entry->unit, entry->file).to_string().size();
+    for (const std::uint64_t address :
+         {sequence.low, sequence.low + (sequence.high - sequence.low) / 2, sequence.high - 1}) {
+      if (const auto entry = find_line(sections, sequence, address))
+        names += source_path(sections, entry->unit, entry->file).to_string().size();
     }
   }
-  for (const std::size_t unit : {std::size_t{0}, sections.line.size() / 2, sections.line.size()}) source_path(sections, unit, 1);
+  for (const std::size_t unit : {std::size_t{0}, sections.line.size() / 2, sections.line.size()})
+    source_path(sections, unit, 1);
   return names;
 }
 
@@ -317,7 +336,8 @@ std::vector<unsigned char> many_units() {
   for (const unsigned version : {2u, 3u, 4u, 5u}) {
     for (const bool is_64bit : {false, true}) {
       const Writer tables = version < 5 ? tables_2_to_4() : tables_5(is_64bit ? 0x08 : 0x1f);
-      section.append(Unit{version, is_64bit, kOpcodeBase, kLineRange, tables, sample_program(0x1000 * version)}.build());
+      section.append(
+          Unit{version, is_64bit, kOpcodeBase, kLineRange, tables, sample_program(0x1000 * version)}.build());
     }
   }
   return section.bytes;
@@ -348,7 +368,8 @@ TEST(DwarfLine, random_changes_and_random_bytes_are_survived) {
   const std::vector<unsigned char> bytes = many_units();
   for (int round = 0; round < 3000; ++round) {
     std::vector<unsigned char> changed = bytes;
-    for (unsigned i = 0; i < 1 + random() % 20; ++i) changed[random() % changed.size()] = static_cast<unsigned char>(random());
+    for (unsigned i = 0; i < 1 + random() % 20; ++i)
+      changed[random() % changed.size()] = static_cast<unsigned char>(random());
     walk_all({changed, bytes_of(kStrings5), bytes_of(kStrings5)});
     std::vector<unsigned char> noise(random() % 300);
     for (auto& byte : noise) byte = static_cast<unsigned char>(random());
@@ -373,7 +394,8 @@ TEST(DwarfLine, own_line_table_is_read_and_survives_damage) {
 }
 
 TEST(ByteCursor, numbers_are_read_and_the_end_is_final) {
-  const std::vector<unsigned char> bytes{0xe5, 0x8e, 0x26, 0x9b, 0xf1, 0x59, 0x7f, 0x80, 0x7f, 0x41, 0x00, 0x01};
+  const std::vector<unsigned char> bytes{0xe5, 0x8e, 0x26, 0x9b, 0xf1, 0x59,
+                                         0x7f, 0x80, 0x7f, 0x41, 0x00, 0x01};
   ByteCursor cursor(bytes);
   EXPECT_EQ(cursor.uleb(), 624485u);
   EXPECT_EQ(cursor.sleb(), -624485);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -75,7 +76,8 @@ ElfW(Ehdr) ElfImage::header() const noexcept {
 
 bool ElfImage::segment_at(std::size_t index, ElfW(Phdr) & out) const noexcept {
   const ElfW(Ehdr) head = header();
-  return index < head.e_phnum && head.e_phoff <= bytes_.size() && read_at(head.e_phoff + index * sizeof out, out);
+  return index < head.e_phnum && head.e_phoff <= bytes_.size() &&
+         read_at(head.e_phoff + index * sizeof out, out);
 }
 
 bool ElfImage::section_at(std::size_t index, ElfW(Shdr) & out) const noexcept {
@@ -94,7 +96,8 @@ std::size_t ElfImage::section_count() const noexcept {
 Bytes ElfImage::contents(const ElfW(Shdr) & section) const noexcept {
   if (section.sh_type == SHT_NOBITS || (section.sh_flags & SHF_COMPRESSED) != 0) return {};
   if (section.sh_offset > bytes_.size() || section.sh_size > bytes_.size() - section.sh_offset) return {};
-  return bytes_.subspan(static_cast<std::size_t>(section.sh_offset), static_cast<std::size_t>(section.sh_size));
+  return bytes_.subspan(static_cast<std::size_t>(section.sh_offset),
+                        static_cast<std::size_t>(section.sh_size));
 }
 
 Bytes ElfImage::section(std::string_view name) const noexcept {
@@ -149,7 +152,9 @@ ElfImage::SymbolTable ElfImage::symbol_table() const noexcept {
   for (const ElfW(Word) type : {ElfW(Word){SHT_SYMTAB}, ElfW(Word){SHT_DYNSYM}}) {
     for (std::size_t i = 1; i < count && section_at(i, section); ++i) {
       ElfW(Shdr) strings;
-      if (section.sh_type != type || section.sh_entsize != sizeof(ElfW(Sym)) || !section_at(section.sh_link, strings)) continue;
+      if (section.sh_type != type || section.sh_entsize != sizeof(ElfW(Sym)) ||
+          !section_at(section.sh_link, strings))
+        continue;
       found = {contents(section), contents(strings)};
       if (!found.entries.empty()) return found;
     }
@@ -157,36 +162,47 @@ ElfImage::SymbolTable ElfImage::symbol_table() const noexcept {
   return found;
 }
 
-bool ElfImage::read_function(const SymbolTable& table, std::size_t index, FunctionSymbol& out) const noexcept {
+bool ElfImage::read_function(const SymbolTable& table, std::size_t index,
+                             FunctionSymbol& out) const noexcept {
   ElfW(Sym) symbol;
   std::memcpy(&symbol, table.entries.data() + index * sizeof symbol, sizeof symbol);
   const unsigned type = ELF64_ST_TYPE(symbol.st_info);
   if (symbol.st_shndx == SHN_UNDEF || symbol.st_name == 0) return false;
   const bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC;
-  // Labels of hand-written assembly have no type; what they name is code if their section is.
+  // Labels of hand-written assembly have no type; what they name is code if their section is. Names are
+  // looked at only here: those of all functions are the larger part of some files.
   if (!is_function) {
     ElfW(Shdr) section;
     if (type != STT_NOTYPE || symbol.st_shndx >= SHN_LORESERVE || !section_at(symbol.st_shndx, section) ||
         (section.sh_flags & SHF_EXECINSTR) == 0) {
       return false;
     }
+    const unsigned char first = symbol.st_name < table.strings.size() ? table.strings[symbol.st_name] : 0;
+    if (first == 0 || first == '$' || first == '.') return false;  // mapping symbols of aarch64, local labels
   }
-  std::string_view name = text_at(table.strings, symbol.st_name);
-  name = name.substr(0, name.find('@'));                      // symbol versions
-  if (name.empty() || name[0] == '$' || name[0] == '.') return false;  // mapping symbols of aarch64, local labels
   const unsigned binding = ELF64_ST_BIND(symbol.st_info);
   out.address = symbol.st_value;
-  out.size = symbol.st_size;
-  out.name = name;
-  out.rank = (symbol.st_size != 0 ? 8 : 0) + (is_function ? 4 : 0) + (binding == STB_GLOBAL ? 2 : binding == STB_WEAK ? 1 : 0);
+  out.size = static_cast<std::uint32_t>(std::min<std::uint64_t>(symbol.st_size, UINT32_MAX));
+  out.name_offset = symbol.st_name;
+  out.rank = static_cast<std::uint8_t>((symbol.st_size != 0 ? 8 : 0) + (is_function ? 4 : 0) +
+                                       (binding == STB_GLOBAL ? 2
+                                        : binding == STB_WEAK ? 1
+                                                              : 0));
   return true;
 }
 
+std::string_view ElfImage::name_of(const FunctionSymbol& symbol) const noexcept {
+  const std::string_view name = text_at(symbol_table().strings, symbol.name_offset);
+  return name.substr(0, name.find('@'));  // without its version
+}
+
 std::optional<FunctionSymbol> ElfImage::find_function(std::uint64_t address) const noexcept {
-  // The innermost sized function around the address; else the nearest label before it with no sized function between.
+  // The innermost sized function around the address; else the nearest label before it with no sized function
+  // between.
   std::optional<FunctionSymbol> inside, nearest;
   const auto closer = [](const FunctionSymbol& symbol, const std::optional<FunctionSymbol>& than) {
-    return !than || symbol.address > than->address || (symbol.address == than->address && symbol.rank > than->rank);
+    return !than || symbol.address > than->address ||
+           (symbol.address == than->address && symbol.rank > than->rank);
   };
   for_each_function([&](const FunctionSymbol& symbol) {
     if (symbol.address > address) return;

@@ -13,15 +13,17 @@
 
 namespace weft::os {
 
+// Small, because a large program has a million of them.
 struct FunctionSymbol {
-  std::uint64_t address = 0;  // as in the file, before the load bias
-  std::uint64_t size = 0;     // 0: not known, as of hand-written assembly
-  std::string_view name;      // mangled; points into the image
-  int rank = 0;               // of two symbols at one address, the higher is the better name
+  std::uint64_t address = 0;      // as in the file, before the load bias
+  std::uint32_t size = 0;         // 0: not known, as of hand-written assembly
+  std::uint32_t name_offset = 0;  // for ElfImage::name_of()
+  std::uint8_t rank = 0;          // of two symbols at one address, the higher is the better name
 };
 
-// A 64-bit ELF file mapped for reading. Every access is checked against the size of the file, so that a damaged file gives
-// missing answers, never wrong memory. Allocates nothing and takes no lock: also for use in a signal handler.
+// A 64-bit ELF file mapped for reading. Every access is checked against the size of the file, so that a
+// damaged file gives missing answers, never wrong memory. Allocates nothing and takes no lock: also for use
+// in a signal handler.
 class ElfImage {
  public:
   ElfImage() noexcept = default;
@@ -43,7 +45,8 @@ class ElfImage {
   // Contents of a section; empty if it is missing, compressed, without contents or outside the file.
   Bytes section(std::string_view name) const noexcept;
 
-  // Whether these program headers, as found in memory, are the file's: false after the file was replaced on disk.
+  // Whether these program headers, as found in memory, are the file's: false after the file was replaced on
+  // disk.
   bool has_program_headers(const ElfW(Phdr) * headers, std::size_t count) const noexcept;
   bool is_code(std::uint64_t address) const noexcept;
   // The address of a byte of the file as the program headers map it to executable memory.
@@ -58,6 +61,9 @@ class ElfImage {
       if (read_function(table, i, symbol)) visit(symbol);
     }
   }
+
+  // The symbol's name, still mangled; points into the image.
+  std::string_view name_of(const FunctionSymbol& symbol) const noexcept;
 
   // The function that contains the address, by a walk over all symbols.
   std::optional<FunctionSymbol> find_function(std::uint64_t address) const noexcept;

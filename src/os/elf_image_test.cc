@@ -15,11 +15,12 @@
 namespace weft::os {
 namespace {
 
-// A file with what the reader looks at: one code segment from offset 0 at 0x10000, .text, .symtab, .strtab, .shstrtab.
+// A file with what the reader looks at: one code segment from offset 0 at 0x10000, .text, .symtab, .strtab,
+// .shstrtab.
 class Builder {
  public:
-  void symbol(const std::string& name, std::uint64_t address, std::uint64_t size, unsigned type, unsigned binding,
-              unsigned section = 1) {
+  void symbol(const std::string& name, std::uint64_t address, std::uint64_t size, unsigned type,
+              unsigned binding, unsigned section = 1) {
     ElfW(Sym) entry{};
     entry.st_name = static_cast<ElfW(Word)>(strings_.size());
     entry.st_value = address;
@@ -46,7 +47,8 @@ class Builder {
     const std::size_t symbols = append(symbols_.data(), symbols_.size() * sizeof(ElfW(Sym)));
     const std::size_t strings = append(strings_.data(), strings_.size());
     const std::size_t section_names = append(names.data(), names.size());
-    const auto section = [](unsigned name, ElfW(Word) type, ElfW(Xword) flags, std::size_t offset, std::size_t size) {
+    const auto section = [](unsigned name, ElfW(Word) type, ElfW(Xword) flags, std::size_t offset,
+                            std::size_t size) {
       ElfW(Shdr) header{};
       header.sh_name = name;
       header.sh_type = type;
@@ -92,7 +94,7 @@ class Builder {
 
 std::string name_at(const ElfImage& image, std::uint64_t address) {
   const auto function = image.find_function(address);
-  return function ? std::string(function->name) : "";
+  return function ? std::string(image.name_of(*function)) : "";
 }
 
 TEST(ElfImage, function_that_contains_the_address_is_found) {
@@ -187,14 +189,16 @@ TEST(ElfImage, file_offsets_and_program_headers_are_mapped) {
 
 void ask_everything(const ElfImage& image) {
   for (const char* name : {".text", ".symtab", ".packed", ".nothing"}) image.section(name);
-  for (const std::uint64_t address : {std::uint64_t{0}, std::uint64_t{0x10000}, std::uint64_t{0x10105}, ~std::uint64_t{0}}) {
+  for (const std::uint64_t address :
+       {std::uint64_t{0}, std::uint64_t{0x10000}, std::uint64_t{0x10105}, ~std::uint64_t{0}}) {
     image.find_function(address);
     image.is_code(address);
     image.code_address(address);
   }
   std::size_t characters = 0;
   image.for_each_function([&](const FunctionSymbol& symbol) {
-    for (const char c : symbol.name) characters += static_cast<unsigned char>(c);  // touches every byte
+    for (const char c : image.name_of(symbol))
+      characters += static_cast<unsigned char>(c);  // touches every byte
   });
   EXPECT_LE(characters, std::size_t{1} << 32);
 }
@@ -218,7 +222,8 @@ TEST(ElfImage, truncated_and_damaged_files_are_survived) {
   std::mt19937 random(3);
   for (int round = 0; round < 20000; ++round) {
     auto changed = bytes;
-    for (unsigned i = 0; i < 1 + random() % 8; ++i) changed[random() % changed.size()] = static_cast<unsigned char>(random());
+    for (unsigned i = 0; i < 1 + random() % 8; ++i)
+      changed[random() % changed.size()] = static_cast<unsigned char>(random());
     ask_everything(ElfImage::view(changed));
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// write_frames() of os/symbolizer.h: the same answers as symbolize(), found without heap, locks and the dynamic loader, any
-// of which may be what has just crashed. Modules come from /proc/self/maps, symbols from a walk over the mapped file.
+// write_frames() of os/symbolizer.h: the same answers as symbolize(), found without heap, locks and the
+// dynamic loader, any of which may be what has just crashed. Modules come from /proc/self/maps, symbols from
+// a walk over the mapped file.
 #include <cxxabi.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -79,11 +80,12 @@ class Output {
 
 struct Frame {
   std::uintptr_t pc;
-  int module;                  // -1: in no mapping
-  std::uintptr_t base;         // where the first byte of the file is mapped
-  std::uint64_t file_offset;   // of the code
-  std::uint64_t address;       // as in the file, if the file could be read
-  FunctionSymbol function;     // empty name: not known
+  int module;                 // -1: in no mapping
+  std::uintptr_t base;        // where the first byte of the file is mapped
+  std::uint64_t file_offset;  // of the code
+  std::uint64_t address;      // as in the file, if the file could be read
+  std::string_view name;      // mangled; empty: not known
+  std::uint64_t offset;       // from the start of the function
   LineEntry line;
   bool has_line;
 };
@@ -105,7 +107,8 @@ struct Scratch {
   char maps[8192];  // longer than any line: 73 characters and a path of at most 4096
   char mangled[kMaxMangled];
 };
-static_assert(std::is_trivially_destructible_v<Scratch>, "nothing here may be gone when a process crashes while it exits");
+static_assert(std::is_trivially_destructible_v<Scratch>,
+              "nothing here may be gone when a process crashes while it exits");
 
 Scratch scratch;
 base::Atom<bool> scratch_busy;
@@ -191,7 +194,8 @@ void read_maps() noexcept {
     if (got <= 0) break;
     held += static_cast<std::size_t>(got);
     std::string_view rest(scratch.maps, held);
-    for (std::size_t newline; (newline = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(newline + 1)) {
+    for (std::size_t newline; (newline = rest.find('\n')) != std::string_view::npos;
+         rest.remove_prefix(newline + 1)) {
       Mapping mapping;
       if (!parse_mapping(rest.substr(0, newline), mapping)) continue;
       if (mapping.offset == 0 || mapping.path != scratch.last.view()) base = mapping.start - mapping.offset;
@@ -205,13 +209,14 @@ void read_maps() noexcept {
   close(fd);
 }
 
-// A program that is not position-independent has its addresses from the file, not from where it is mapped. Read by a
-// system call: the page might be unreadable.
+// A program that is not position-independent has its addresses from the file, not from where it is mapped.
+// Read by a system call: the page might be unreadable.
 bool is_fixed_program(std::uintptr_t base) noexcept {
   ElfW(Half) type = 0;
   iovec local{&type, sizeof type};
   iovec remote{reinterpret_cast<void*>(base + offsetof(ElfW(Ehdr), e_type)), sizeof type};
-  return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(sizeof type) && type == ET_EXEC;
+  return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(sizeof type) &&
+         type == ET_EXEC;
 }
 
 std::uintptr_t module_offset(const Frame& frame) noexcept {
@@ -222,7 +227,7 @@ void load_frames(void* const* pcs, std::size_t n) noexcept {
   scratch.frame_count = n;
   scratch.module_count = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    scratch.frames[i] = Frame{reinterpret_cast<std::uintptr_t>(pcs[i]), -1, 0, 0, 0, {}, {}, false};
+    scratch.frames[i] = Frame{reinterpret_cast<std::uintptr_t>(pcs[i]), -1, 0, 0, 0, {}, 0, {}, false};
   }
   read_maps();
 }
@@ -264,7 +269,10 @@ void resolve(int module, const ElfImage& image) noexcept {
     const auto address = image.code_address(frame.file_offset);
     frame.address = address.value_or(0);
     if (!address) continue;
-    if (const auto function = image.find_function(*address)) frame.function = *function;
+    const auto function = image.find_function(*address);
+    if (!function) continue;
+    frame.name = image.name_of(*function);
+    frame.offset = *address - function->address;
   }
   const LineSections sections = line_sections(image);
   LineScanner scanner(sections);
@@ -272,7 +280,9 @@ void resolve(int module, const ElfImage& image) noexcept {
     if (sequence.low == 0) continue;  // what is left of a function that the linker dropped
     for (std::size_t i = 0; i < scratch.frame_count; ++i) {
       Frame& frame = scratch.frames[i];
-      if (frame.module != module || frame.has_line || frame.address < sequence.low || frame.address >= sequence.high) continue;
+      if (frame.module != module || frame.has_line || frame.address < sequence.low ||
+          frame.address >= sequence.high)
+        continue;
       const auto line = find_line(sections, sequence, frame.address);
       if (line) frame.line = *line;
       frame.has_line = line.has_value();
@@ -282,9 +292,10 @@ void resolve(int module, const ElfImage& image) noexcept {
 
 bool is_in_allocator() noexcept {
   for (std::size_t i = 0; i < scratch.frame_count; ++i) {
-    const std::string_view name = scratch.frames[i].function.name;
-    for (const std::string_view allocator : {"malloc", "free", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign",
-                                             "malloc_trim", "malloc_usable_size"}) {
+    const std::string_view name = scratch.frames[i].name;
+    for (const std::string_view allocator :
+         {"malloc", "free", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign", "malloc_trim",
+          "malloc_usable_size"}) {
       if (name == allocator) return true;
     }
     for (const std::string_view new_or_delete : {"_Znw", "_Zna", "_Zdl", "_Zda"}) {
@@ -298,8 +309,10 @@ bool is_in_allocator() noexcept {
 bool has_stack_for(std::size_t name_length) noexcept {
   constexpr std::size_t kLengthForUnknownStack = 320;
   stack_t stack;
-  if (sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_ONSTACK) == 0) return name_length <= kLengthForUnknownStack;
-  const auto room = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - reinterpret_cast<std::uintptr_t>(stack.ss_sp);
+  if (sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_ONSTACK) == 0)
+    return name_length <= kLengthForUnknownStack;
+  const auto room = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) -
+                    reinterpret_cast<std::uintptr_t>(stack.ss_sp);
   return room > 8192 + name_length * 128;
 }
 
@@ -339,19 +352,20 @@ void write_symbols(Output& out, void* const* pcs, std::size_t n) noexcept {
   const bool may_demangle = !is_in_allocator();
   for (std::size_t i = 0; i < n; ++i) {
     const Frame& frame = scratch.frames[i];
-    const bool is_named = !frame.function.name.empty();
+    const bool is_named = !frame.name.empty();
     out.text("  ");
-    write_name(out, is_named ? frame.function.name : std::string_view("??"), may_demangle);
+    write_name(out, is_named ? frame.name : std::string_view("??"), may_demangle);
     out.text("\n      ");
     SourcePath path;
-    if (frame.has_line) path = source_path(line_sections(images[frame.module]), frame.line.unit, frame.line.file);
+    if (frame.has_line)
+      path = source_path(line_sections(images[frame.module]), frame.line.unit, frame.line.file);
     if (!path.empty()) {
       write_path(out, path);
       out.text(":").number(frame.line.line, 10).text(" ");
     } else if (frame.module >= 0) {
       out.text(scratch.modules[frame.module].view()).text(" ");
     }
-    if (frame.module >= 0) out.text("+").hex(is_named ? frame.address - frame.function.address : module_offset(frame)).text(" ");
+    if (frame.module >= 0) out.text("+").hex(is_named ? frame.offset : module_offset(frame)).text(" ");
     out.text("pc=").hex(frame.pc).text("\n");
     out.flush();
   }
@@ -363,9 +377,11 @@ void write_frames(int fd, void* const* pcs, std::size_t n) noexcept {
   const int saved_errno = errno;
   const bool alone = !scratch_busy.exchange_acquire(true);  // pairs: frame_writer.scratch
   Output out(fd);
-  for (std::size_t i = 0; i < n; i += kFramesAtOnce) write_raw(out, i, pcs + i, std::min(kFramesAtOnce, n - i), alone);
+  for (std::size_t i = 0; i < n; i += kFramesAtOnce)
+    write_raw(out, i, pcs + i, std::min(kFramesAtOnce, n - i), alone);
   if (alone) {
-    for (std::size_t i = 0; i < n; i += kFramesAtOnce) write_symbols(out, pcs + i, std::min(kFramesAtOnce, n - i));
+    for (std::size_t i = 0; i < n; i += kFramesAtOnce)
+      write_symbols(out, pcs + i, std::min(kFramesAtOnce, n - i));
     scratch_busy.store_release(false);  // pairs: frame_writer.scratch
   }
   out.flush();

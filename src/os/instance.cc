@@ -11,10 +11,10 @@
 
 #include "base/atomic.h"
 
-// The note and the word it leads to. In assembly, because C++ has no constant expression for the distance between two
-// objects, and with it the note needs no relocation at load time. The note is reached from other_started_instance(), which
-// keeps it through --gc-sections and pulls it out of an archive.
-// Descriptor, never to be changed so that copies of different versions understand each other:
+// The note and the word it leads to. In assembly, because C++ has no constant expression for the distance
+// between two objects, and with it the note needs no relocation at load time. The note is reached from
+// other_started_instance(), which keeps it through --gc-sections and pulls it out of an archive. Descriptor,
+// never to be changed so that copies of different versions understand each other:
 //   int32 version (1)   int32 distance from this field to the `started` word
 asm(R"(
     .pushsection .note.weft, "a", %note
@@ -83,9 +83,12 @@ bool is_loaded(const dl_phdr_info& module, ElfW(Addr) address, std::size_t size)
 const StartedWord* started_word(const dl_phdr_info& module, const char* descriptor) {
   Descriptor value;
   std::memcpy(&value, descriptor, sizeof value);
-  const std::uintptr_t field = reinterpret_cast<std::uintptr_t>(descriptor) + offsetof(Descriptor, to_started);
-  const std::uintptr_t word = field + static_cast<std::uintptr_t>(static_cast<std::intptr_t>(value.to_started));
-  if (value.version < 1 || word % alignof(StartedWord) != 0 || !is_loaded(module, word - module.dlpi_addr, sizeof(StartedWord))) {
+  const std::uintptr_t field =
+      reinterpret_cast<std::uintptr_t>(descriptor) + offsetof(Descriptor, to_started);
+  const std::uintptr_t word =
+      field + static_cast<std::uintptr_t>(static_cast<std::intptr_t>(value.to_started));
+  if (value.version < 1 || word % alignof(StartedWord) != 0 ||
+      !is_loaded(module, word - module.dlpi_addr, sizeof(StartedWord))) {
     return nullptr;
   }
   return reinterpret_cast<const StartedWord*>(word);
@@ -96,7 +99,7 @@ bool is_other_and_started(const StartedWord* word) {
   return word->load_seq_cst() != 0;  // pairs: instance.started
 }
 
-bool segment_has_other(const dl_phdr_info& module, const ElfW(Phdr)& segment) {
+bool segment_has_other(const dl_phdr_info& module, const ElfW(Phdr) & segment) {
   const char* const base = reinterpret_cast<const char*>(module.dlpi_addr + segment.p_vaddr);
   const std::size_t align = segment.p_align == 8 ? 8 : 4;
   const auto round_up = [align](std::size_t n) { return (n + align - 1) & ~(align - 1); };
@@ -109,7 +112,8 @@ bool segment_has_other(const dl_phdr_info& module, const ElfW(Phdr)& segment) {
     const std::size_t end = descriptor + note.n_descsz;  // 32-bit sizes: the sums cannot overflow
     if (end > segment.p_memsz) return false;
     if (note.n_type == kNoteType && note.n_namesz == sizeof kOwner && note.n_descsz >= sizeof(Descriptor) &&
-        std::memcmp(base + name, kOwner, sizeof kOwner) == 0 && is_other_and_started(started_word(module, base + descriptor))) {
+        std::memcmp(base + name, kOwner, sizeof kOwner) == 0 &&
+        is_other_and_started(started_word(module, base + descriptor))) {
       return true;
     }
     at = at + round_up(end - at);
@@ -131,7 +135,8 @@ const char* program_path() {
 int visit_module(dl_phdr_info* module, std::size_t, void* data) {
   for (int i = 0; i < module->dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = module->dlpi_phdr[i];
-    if (header.p_type == PT_NOTE && is_loaded(*module, header.p_vaddr, header.p_memsz) && segment_has_other(*module, header)) {
+    if (header.p_type == PT_NOTE && is_loaded(*module, header.p_vaddr, header.p_memsz) &&
+        segment_has_other(*module, header)) {
       const bool named = module->dlpi_name != nullptr && *module->dlpi_name != '\0';
       static_cast<Search*>(data)->found = named ? module->dlpi_name : program_path();
       return 1;

@@ -89,7 +89,9 @@ class InstanceTest : public testing::Test {
   test::ScratchDirectory scratch_;
 };
 
-TEST_F(InstanceTest, copies_in_two_shared_objects_see_each_other) { expect_detection("-fvisibility=hidden", RTLD_LOCAL); }
+TEST_F(InstanceTest, copies_in_two_shared_objects_see_each_other) {
+  expect_detection("-fvisibility=hidden", RTLD_LOCAL);
+}
 
 TEST_F(InstanceTest, note_survives_garbage_collection_of_sections) {
   expect_detection("-fvisibility=hidden -ffunction-sections -fdata-sections -Wl,--gc-sections", RTLD_LOCAL);
@@ -131,7 +133,8 @@ TEST(Instance, own_note_is_in_a_loaded_note_segment) {
     for (int i = 0; i < module->dlpi_phnum; ++i) {
       const ElfW(Phdr)& header = module->dlpi_phdr[i];
       if (header.p_type != PT_NOTE) continue;
-      const std::string notes(reinterpret_cast<const char*>(module->dlpi_addr + header.p_vaddr), header.p_memsz);
+      const std::string notes(reinterpret_cast<const char*>(module->dlpi_addr + header.p_vaddr),
+                              header.p_memsz);
       if (notes.find(std::string("weft\0", 5)) != std::string::npos) *static_cast<bool*>(data) = true;
     }
     return 1;  // the program comes first

@@ -33,7 +33,8 @@ std::string demangle(std::string_view mangled) {
   std::string name(mangled);
   if (!name.starts_with("_Z")) return name;
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
   if (status == 0 && text) name = text.get();
   return name;
 }
@@ -43,20 +44,25 @@ class FunctionIndex {
  public:
   FunctionIndex() = default;
   explicit FunctionIndex(const ElfImage& image) {
+    std::size_t count = 0;
+    image.for_each_function([&](const FunctionSymbol&) { ++count; });
+    functions_.reserve(count);
     image.for_each_function([&](const FunctionSymbol& symbol) { functions_.push_back(symbol); });
     std::sort(functions_.begin(), functions_.end(), [](const FunctionSymbol& a, const FunctionSymbol& b) {
       return a.address != b.address ? a.address < b.address : a.rank < b.rank;
     });
     // One name per address: the best, which comes last.
-    const auto same_address = [](const FunctionSymbol& a, const FunctionSymbol& b) { return a.address == b.address; };
+    const auto same_address = [](const FunctionSymbol& a, const FunctionSymbol& b) {
+      return a.address == b.address;
+    };
     const auto kept = std::unique(functions_.rbegin(), functions_.rend(), same_address);
     functions_.erase(functions_.begin(), kept.base());
-    functions_.shrink_to_fit();
   }
 
   const FunctionSymbol* find(std::uint64_t address) const noexcept {
-    const auto after = std::upper_bound(functions_.begin(), functions_.end(), address,
-                                        [](std::uint64_t value, const FunctionSymbol& symbol) { return value < symbol.address; });
+    const auto after = std::upper_bound(
+        functions_.begin(), functions_.end(), address,
+        [](std::uint64_t value, const FunctionSymbol& symbol) { return value < symbol.address; });
     if (after == functions_.begin()) return nullptr;
     const auto nearest = std::prev(after);
     if (const FunctionSymbol* const inside = find_sized(nearest, address)) return inside;
@@ -67,8 +73,8 @@ class FunctionIndex {
  private:
   using Iterator = std::vector<FunctionSymbol>::const_iterator;
 
-  // The function with a size that contains the address, at or a little before `from`: labels inside a function must not
-  // hide it.
+  // The function with a size that contains the address, at or a little before `from`: labels inside a
+  // function must not hide it.
   const FunctionSymbol* find_sized(Iterator from, std::uint64_t address) const noexcept {
     constexpr int kLookBack = 32;
     for (int i = 0; i < kLookBack; ++i, --from) {
@@ -118,12 +124,13 @@ class Module {
     symbol.offset = address;
     if (!image_.is_code(address)) return symbol;
     if (const FunctionSymbol* const function = functions_.find(address)) {
-      symbol.function = demangle(function->name);
+      symbol.function = demangle(image_.name_of(*function));
       symbol.offset = address - function->address;
     }
     if (!with_line) return symbol;
     if (!lines_) {
-      const LineSections sections{image_.section(".debug_line"), image_.section(".debug_line_str"), image_.section(".debug_str")};
+      const LineSections sections{image_.section(".debug_line"), image_.section(".debug_line_str"),
+                                  image_.section(".debug_str")};
       lines_.emplace(sections, [this](std::uint64_t low) { return image_.is_code(low); });
     }
     if (const auto entry = lines_->find(address)) {
@@ -136,7 +143,9 @@ class Module {
  private:
   static bool is_at(const LoadedModule& loaded, const unsigned char* address) {
     for (const ElfW(Phdr) & header : loaded.headers) {
-      if (header.p_type == PT_LOAD && loaded.bias + header.p_vaddr == reinterpret_cast<std::uintptr_t>(address)) return true;
+      if (header.p_type == PT_LOAD &&
+          loaded.bias + header.p_vaddr == reinterpret_cast<std::uintptr_t>(address))
+        return true;
     }
     return false;
   }
@@ -152,8 +161,8 @@ class Module {
     path_ = program_path();
     if (open("/proc/self/exe", loaded)) return;
     // Run as "ld.so program", the link in /proc names the loader; without /proc there is no link.
-    for (const char* const candidate :
-         {reinterpret_cast<const char*>(getauxval(AT_EXECFN)), const_cast<const char*>(program_invocation_name)}) {
+    for (const char* const candidate : {reinterpret_cast<const char*>(getauxval(AT_EXECFN)),
+                                        const_cast<const char*>(program_invocation_name)}) {
       if (candidate == nullptr || !open(candidate, loaded)) continue;
       path_ = candidate;
       return;
@@ -163,7 +172,8 @@ class Module {
   // Only a file that is what was loaded: one that has been replaced since would give wrong names.
   bool open(const char* path, const LoadedModule& loaded) {
     ElfImage image = ElfImage::open(path);
-    if (!image.valid() || !image.has_program_headers(loaded.headers.data(), loaded.headers.size())) return false;
+    if (!image.valid() || !image.has_program_headers(loaded.headers.data(), loaded.headers.size()))
+      return false;
     image_ = std::move(image);
     return true;
   }
@@ -201,7 +211,9 @@ int find_module(dl_phdr_info* module, std::size_t, void* data) {
     if (known->id() == module->dlpi_phdr) walk.cached = known.get();
   }
   if (walk.cached == nullptr) {
-    walk.loaded = LoadedModule{module->dlpi_phdr, module->dlpi_addr, module->dlpi_name != nullptr ? module->dlpi_name : "",
+    walk.loaded = LoadedModule{module->dlpi_phdr,
+                               module->dlpi_addr,
+                               module->dlpi_name != nullptr ? module->dlpi_name : "",
                                {module->dlpi_phdr, module->dlpi_phdr + module->dlpi_phnum}};
   }
   return 1;
@@ -271,14 +283,19 @@ std::string hex(std::uintptr_t value) {
 
 }  // namespace
 
-Symbol symbolize(const void* pc, bool with_line) { return symbolizer().symbolize(reinterpret_cast<std::uintptr_t>(pc), with_line); }
+Symbol symbolize(const void* pc, bool with_line) {
+  return symbolizer().symbolize(reinterpret_cast<std::uintptr_t>(pc), with_line);
+}
 
 std::string format_frames(void* const* pcs, std::size_t n, const char* indent) {
   std::string out;
   for (std::size_t i = 0; i < n; ++i) {
     const Symbol symbol = symbolize(pcs[i]);
-    const std::string_view name = symbol.function.empty() ? std::string_view("??") : std::string_view(symbol.function);
-    out.append(indent).append(name.substr(0, kMaxShownName)).append(name.size() > kMaxShownName ? "...\n" : "\n");
+    const std::string_view name =
+        symbol.function.empty() ? std::string_view("??") : std::string_view(symbol.function);
+    out.append(indent)
+        .append(name.substr(0, kMaxShownName))
+        .append(name.size() > kMaxShownName ? "...\n" : "\n");
     out.append(indent).append("    ");
     if (!symbol.file.empty()) {
       out.append(symbol.file).append(":").append(std::to_string(symbol.line)).append(" ");

@@ -31,7 +31,9 @@ __attribute__((noinline, used)) int static_function(int value) { return value + 
 
 template <class T>
 struct Box {
-  __attribute__((noinline, used)) static int method(T value, const char*) { return static_function(static_cast<int>(value)); }
+  __attribute__((noinline, used)) static int method(T value, const char*) {
+    return static_function(static_cast<int>(value));
+  }
 };
 
 const void* address_of(int (*function)(int)) { return reinterpret_cast<const void*>(function); }
@@ -60,9 +62,10 @@ TEST(Symbolizer, names_functions_of_shared_libraries) {
 TEST(Symbolizer, addresses_in_no_module_have_no_names) {
   const auto heap = std::make_unique<int>(1);
   const int local = 2;
-  for (const void* pc : {static_cast<const void*>(nullptr), reinterpret_cast<const void*>(1), reinterpret_cast<const void*>(~std::uintptr_t{0}),
-                         static_cast<const void*>(heap.get()), static_cast<const void*>(&local),
-                         reinterpret_cast<const void*>(std::uintptr_t{1} << 63)}) {
+  for (const void* pc :
+       {static_cast<const void*>(nullptr), reinterpret_cast<const void*>(1),
+        reinterpret_cast<const void*>(~std::uintptr_t{0}), static_cast<const void*>(heap.get()),
+        static_cast<const void*>(&local), reinterpret_cast<const void*>(std::uintptr_t{1} << 63)}) {
     const Symbol symbol = symbolize(pc);
     EXPECT_EQ(symbol.function, "") << pc;
     EXPECT_EQ(symbol.module, "") << pc;
@@ -101,7 +104,8 @@ TEST(Symbolizer, many_threads_get_the_same_answers) {
     threads.emplace_back([] {
       for (int i = 0; i < 2000; ++i) {
         const auto offset = static_cast<std::ptrdiff_t>(i % 4);
-        const Symbol symbol = symbolize(static_cast<const char*>(address_of(static_function)) + offset, i % 2 == 0);
+        const Symbol symbol =
+            symbolize(static_cast<const char*>(address_of(static_function)) + offset, i % 2 == 0);
         ASSERT_EQ(symbol.function, "weft::os::(anonymous namespace)::static_function(int)");
         ASSERT_EQ(symbol.offset, static_cast<std::uintptr_t>(offset));
       }
@@ -210,19 +214,23 @@ const char kProbe[] = R"(
 #include "os/backtrace.h"
 #include "os/symbolizer.h"
 
-asm(".text\n.globl probe_unsized\n.hidden probe_unsized\nprobe_unsized:\nnop\nnop\nnop\nnop\n.type probe_after,%function\nprobe_after:\nnop\n.size probe_after,.-probe_after\n");
+asm(".text\n.globl probe_unsized\n.hidden probe_unsized\nprobe_unsized:\nnop\nnop\nnop\nnop\n"
+    ".type probe_after,%function\nprobe_after:\nnop\n.size probe_after,.-probe_after\n");
 extern "C" void probe_unsized();
 
 namespace {
 
-__attribute__((noinline)) const char* here() { return static_cast<const char*>(__builtin_extract_return_addr(__builtin_return_address(0))) - 1; }
+__attribute__((noinline)) const char* here() {
+  return static_cast<const char*>(__builtin_extract_return_addr(__builtin_return_address(0))) - 1;
+}
 
 std::string base(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 void show(const char* what, const void* pc, unsigned expected_line) {
   const weft::os::Symbol symbol = weft::os::symbolize(pc);
   std::printf("%s|%s|%s|%s|%s\n", what, symbol.function.c_str(), base(symbol.file).c_str(),
-              symbol.line == 0 ? "no line" : symbol.line == expected_line ? "right line" : "wrong line", base(symbol.module).c_str());
+              symbol.line == 0 ? "no line" : symbol.line == expected_line ? "right line" : "wrong line",
+              base(symbol.module).c_str());
   void* frames[] = {const_cast<void*>(pc)};
   std::fflush(stdout);
   if (std::strcmp(what, "static") == 0) weft::os::write_frames(1, frames, 1);
@@ -314,7 +322,8 @@ class SymbolizerBuilds : public testing::Test {
   }
 
   static std::string build_arguments(const std::string& flags) {
-    return flags + " -o " + shared_->scratch.file("probe") + " " + shared_->scratch.file("probe.cc") + shared_->objects + " -ldl -lpthread";
+    return flags + " -o " + shared_->scratch.file("probe") + " " + shared_->scratch.file("probe.cc") +
+           shared_->objects + " -ldl -lpthread";
   }
 
   // Lines of the probe's report by their first word.
@@ -334,7 +343,9 @@ class SymbolizerBuilds : public testing::Test {
     const std::string file = line == "no line" ? "" : "probe.cc";
     auto got = report(output);
     EXPECT_EQ(got["static"], "static_function()|" + file + "|" + line + "|" + module) << output;
-    EXPECT_EQ(got["method"], "void (anonymous namespace)::Widget::poke<float>(float)|" + file + "|" + line + "|" + module) << output;
+    EXPECT_EQ(got["method"],
+              "void (anonymous namespace)::Widget::poke<float>(float)|" + file + "|" + line + "|" + module)
+        << output;
     EXPECT_EQ(got["unsized"].substr(0, 14), "probe_unsized|") << output;
     // The same by write_frames().
     EXPECT_NE(output.find("\n  static_function()\n      "), std::string::npos) << output;
@@ -365,7 +376,9 @@ SymbolizerBuilds::Shared* SymbolizerBuilds::shared_ = nullptr;
 TEST_F(SymbolizerBuilds, position_independent) { expect_build("-g -O1 -fPIE -pie"); }
 TEST_F(SymbolizerBuilds, fixed_position) { expect_build("-g -O1 -fno-pie -no-pie"); }
 TEST_F(SymbolizerBuilds, fully_static) { expect_build_if_possible("-g -O1 -static"); }
-TEST_F(SymbolizerBuilds, static_and_position_independent) { expect_build_if_possible("-g -O1 -fPIE -static-pie"); }
+TEST_F(SymbolizerBuilds, static_and_position_independent) {
+  expect_build_if_possible("-g -O1 -fPIE -static-pie");
+}
 TEST_F(SymbolizerBuilds, code_and_headers_in_one_segment) { expect_build("-g -O1 -Wl,-z,noseparate-code"); }
 TEST_F(SymbolizerBuilds, dropped_functions) { expect_build("-g -O1 -ffunction-sections -Wl,--gc-sections"); }
 TEST_F(SymbolizerBuilds, linked_by_gold) { expect_build_if_possible("-g -O1 -fuse-ld=gold"); }
@@ -377,21 +390,27 @@ TEST_F(SymbolizerBuilds, dwarf_4) { expect_build("-g -O1 -gdwarf-4"); }
 TEST_F(SymbolizerBuilds, dwarf_5) { expect_build("-g -O1 -gdwarf-5"); }
 TEST_F(SymbolizerBuilds, lines_only) { expect_build("-g1 -O1"); }
 TEST_F(SymbolizerBuilds, no_debug_information) { expect_build("-g0 -O1", "no line"); }
-TEST_F(SymbolizerBuilds, compressed_debug_information) { expect_build_if_possible("-g -O1 -gz=zlib", "no line"); }
+TEST_F(SymbolizerBuilds, compressed_debug_information) {
+  expect_build_if_possible("-g -O1 -gz=zlib", "no line");
+}
 
 TEST_F(SymbolizerBuilds, stripped_program_still_knows_where_it_is) {
   ASSERT_TRUE(shared_->compile(build_arguments("-O1 -s")));
   const test::Outcome outcome = test::run_command(shared_->scratch.file("probe"));
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(report(outcome.output)["static"], "||no line|probe") << outcome.output;
-  EXPECT_NE(outcome.output.find("\n  ??\n      " + shared_->scratch.file("probe") + " +0x"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("\n  ??\n      " + shared_->scratch.file("probe") + " +0x"),
+            std::string::npos)
+      << outcome.output;
 }
 
 TEST_F(SymbolizerBuilds, started_through_the_dynamic_loader) {
-  const std::string loader = test::run_command("ls /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1 2>/dev/null").output;
+  const std::string loader =
+      test::run_command("ls /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1 2>/dev/null").output;
   if (loader.empty()) GTEST_SKIP() << "no loader at a known place";
   ASSERT_TRUE(shared_->compile(build_arguments("-g -O1")));
-  const test::Outcome outcome = test::run_command(loader.substr(0, loader.find('\n')) + " " + shared_->scratch.file("probe"));
+  const test::Outcome outcome =
+      test::run_command(loader.substr(0, loader.find('\n')) + " " + shared_->scratch.file("probe"));
   EXPECT_EQ(outcome.status, 0);
   expect_report(outcome.output, "right line", "probe");
 }
@@ -408,14 +427,17 @@ TEST_F(SymbolizerBuilds, libraries_loaded_one_after_the_other_are_not_confused) 
   const std::string one = shared_->scratch.file("one.so"), two = shared_->scratch.file("two.so");
   for (const std::string& path : {one, two}) {
     const std::string name = path == one ? "hidden_one" : "hidden_two";
-    ASSERT_TRUE(shared_->compile("-g -O1 -fPIC -shared -DHIDDEN_NAME=" + name + " -o " + path + " " + shared_->scratch.file("library.cc")));
+    ASSERT_TRUE(shared_->compile("-g -O1 -fPIC -shared -DHIDDEN_NAME=" + name + " -o " + path + " " +
+                                 shared_->scratch.file("library.cc")));
   }
-  const test::Outcome outcome = test::run_command(shared_->scratch.file("probe") + " reload " + one + " " + two + " " + one);
+  const test::Outcome outcome =
+      test::run_command(shared_->scratch.file("probe") + " reload " + one + " " + two + " " + one);
   EXPECT_EQ(outcome.status, 0);
   std::string expected;
   for (const std::string name : {"one", "two", "one"}) {
     expected += "library|exported|library.cc|wrong line|" + name + ".so\n";
-    expected += "in library|hidden_" + name + "(void (*)(char const*, void const*, unsigned int))|library.cc|right line|" + name + ".so\n";
+    expected += "in library|hidden_" + name +
+                "(void (*)(char const*, void const*, unsigned int))|library.cc|right line|" + name + ".so\n";
   }
   EXPECT_EQ(outcome.output, expected);
 }
@@ -427,7 +449,9 @@ TEST_F(SymbolizerBuilds, crash_report_from_a_signal_stack) {
     const test::Outcome outcome = test::run_command(shared_->scratch.file("probe") + " crash");
     EXPECT_EQ(outcome.status, 42) << outcome.output;
     EXPECT_EQ(outcome.output.find("  #0 0x"), 0u) << outcome.output;
-    EXPECT_NE(outcome.output.find("\n  (anonymous namespace)::overflow(char volatile*)\n      "), std::string::npos) << outcome.output;
+    EXPECT_NE(outcome.output.find("\n  (anonymous namespace)::overflow(char volatile*)\n      "),
+              std::string::npos)
+        << outcome.output;
     EXPECT_NE(outcome.output.find("\n  main\n      "), std::string::npos) << outcome.output;
     EXPECT_NE(outcome.output.find("/probe.cc:"), std::string::npos) << outcome.output;
     // The raw lines are good enough for addr2line.
@@ -445,7 +469,8 @@ TEST_F(SymbolizerBuilds, raw_offsets_are_what_addr2line_takes) {
     const std::size_t at = output.find("/probe+0x");
     ASSERT_NE(at, std::string::npos) << output;
     const std::string offset = output.substr(at + 7, output.find('\n', at) - at - 7);
-    const std::string found = test::run_command("addr2line -f -e " + shared_->scratch.file("probe") + " " + offset).output;
+    const std::string found =
+        test::run_command("addr2line -f -e " + shared_->scratch.file("probe") + " " + offset).output;
     EXPECT_NE(found.find("static_function"), std::string::npos) << offset << "\n" << found;
   }
 }

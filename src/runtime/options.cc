@@ -30,8 +30,8 @@ std::size_t printable_sequence(std::string_view text) {
   constexpr std::uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
   if (code < kSmallest[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return 0;
   // Controls, line separators and the marks that change the writing direction would garble the message.
-  if (code < 0xa0 || code == 0xfeff || (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-      (code >= 0x2066 && code <= 0x2069)) {
+  if (code < 0xa0 || code == 0xfeff || (code >= 0x200b && code <= 0x200f) ||
+      (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069)) {
     return 0;
   }
   return length;
@@ -42,7 +42,7 @@ std::string escape_byte(char c) {
     case '\n': return "\\n";
     case '\t': return "\\t";
     case '\r': return "\\r";
-    default: break;
+    default:   break;
   }
   constexpr char kDigits[] = "0123456789abcdef";
   const auto byte = static_cast<unsigned char>(c);
@@ -52,7 +52,8 @@ std::string escape_byte(char c) {
 std::optional<std::uint64_t> parse_decimal(std::string_view text) {
   std::uint64_t value = 0;
   const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, value);  // for unsigned: digits only, no sign, no space
+  const auto [end, error] =
+      std::from_chars(text.data(), last, value);  // for unsigned: digits only, no sign, no space
   if (text.empty() || error != std::errc() || end != last) return std::nullopt;
   return value;
 }
@@ -83,14 +84,16 @@ class Parser {
   Parsed parse() {
     Settings& out = parsed_.settings;
     read_number("WEFT_MAXPROCS", 1, 1024, "", out.maxprocs);
-    read("WEFT_POLICY", "one of classic, global, batch", out.policy, [](std::string_view text) -> std::optional<PolicyName> {
-      if (text == "classic") return PolicyName::kClassic;
-      if (text == "global") return PolicyName::kGlobal;
-      if (text == "batch") return PolicyName::kBatch;
-      return std::nullopt;
-    });
-    read("WEFT_STACK_SIZE", "a number of bytes from 16K to 1024M, written in base 10 with an optional suffix K or M", out.stack_size,
-         parse_size);
+    read("WEFT_POLICY", "one of classic, global, batch", out.policy,
+         [](std::string_view text) -> std::optional<PolicyName> {
+           if (text == "classic") return PolicyName::kClassic;
+           if (text == "global") return PolicyName::kGlobal;
+           if (text == "batch") return PolicyName::kBatch;
+           return std::nullopt;
+         });
+    read("WEFT_STACK_SIZE",
+         "a number of bytes from 16K to 1024M, written in base 10 with an optional suffix K or M",
+         out.stack_size, parse_size);
     read("WEFT_PREEMPT", "on or off", out.preempt, [](std::string_view text) -> std::optional<bool> {
       if (text == "on") return true;
       if (text == "off") return false;
@@ -119,10 +122,11 @@ class Parser {
   }
 
   void read_number(const char* name, int low, int high, const char* unit, std::optional<int>& out) {
-    const std::string accepted = "a number" + std::string(unit) + " from " + std::to_string(low) + " to " + std::to_string(high) +
-                                 ", written in base 10";
+    const std::string accepted = "a number" + std::string(unit) + " from " + std::to_string(low) + " to " +
+                                 std::to_string(high) + ", written in base 10";
     read(name, accepted, out, [&](std::string_view text) -> std::optional<int> {
-      const auto value = parse_decimal(text, static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high));
+      const auto value =
+          parse_decimal(text, static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high));
       if (!value) return std::nullopt;
       return static_cast<int>(*value);
     });
@@ -151,12 +155,14 @@ class Parser {
     } else if (key == "starve") {
       read_seeded(key, text, debug.starve);
     } else if (key == "buggify") {
-      if (const auto seed = debug_number(key, text, std::numeric_limits<std::uint64_t>::max())) debug.buggify = *seed;
+      if (const auto seed = debug_number(key, text, std::numeric_limits<std::uint64_t>::max()))
+        debug.buggify = *seed;
     } else if (key == "spin_us") {
       if (const auto us = debug_number(key, text, 1'000'000)) debug.spin_us = static_cast<unsigned>(*us);
     } else {
-      parsed_.warnings.push_back("weft: WEFT_DEBUG: unknown key " + quote_for_message(key) +
-                                 " ignored; known are randsched[=seed], starve[=seed], buggify=seed, spin_us=microseconds");
+      parsed_.warnings.push_back(
+          "weft: WEFT_DEBUG: unknown key " + quote_for_message(key) +
+          " ignored; known are randsched[=seed], starve[=seed], buggify=seed, spin_us=microseconds");
     }
   }
 
@@ -168,11 +174,12 @@ class Parser {
     }
   }
 
-  std::optional<std::uint64_t> debug_number(std::string_view key, std::optional<std::string_view> text, std::uint64_t high) {
+  std::optional<std::uint64_t> debug_number(std::string_view key, std::optional<std::string_view> text,
+                                            std::uint64_t high) {
     const std::string accepted = "a number from 0 to " + std::to_string(high) + ", written in base 10";
     if (!text) {
-      parsed_.warnings.push_back("weft: WEFT_DEBUG: key " + quote_for_message(key) + " ignored, it has no value; accepted: " +
-                                 std::string(key) + "=" + accepted);
+      parsed_.warnings.push_back("weft: WEFT_DEBUG: key " + quote_for_message(key) +
+                                 " ignored, it has no value; accepted: " + std::string(key) + "=" + accepted);
       return std::nullopt;
     }
     const auto value = parse_decimal(*text, 0, high);
@@ -181,7 +188,9 @@ class Parser {
   }
 
   void fail(const std::string& name, std::string_view value, const std::string& accepted) {
-    if (parsed_.ok()) parsed_.error = "weft: " + name + "=" + quote_for_message(value) + " cannot be used; accepted: " + accepted;
+    if (parsed_.ok())
+      parsed_.error =
+          "weft: " + name + "=" + quote_for_message(value) + " cannot be used; accepted: " + accepted;
   }
 
   const Lookup& lookup_;

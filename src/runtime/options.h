@@ -10,8 +10,9 @@
 
 // The WEFT_* environment.
 //   Job       turn variables into settings, or say in one line what is wrong and what would be right.
-//   Rule      a value that cannot be used stops the program at start (exit status 2): never silently ignored. The one
-//             exception is WEFT_DEBUG, where an unknown key or a missing value is a warning and the rest still counts.
+//   Rule      a value that cannot be used stops the program at start (exit status 2): never silently
+//             ignored. The one exception is WEFT_DEBUG, where an unknown key or a missing value is a
+//             warning and the rest still counts.
 //   Numbers   plain base 10: no sign, no space, no 0x, no exponent, no overflow.
 namespace weft::runtime {
 
@@ -24,10 +25,10 @@ struct Seeded {
 };
 
 struct DebugSettings {
-  Seeded randsched;                       // randomise scheduling decisions
-  Seeded starve;                          // stop Ms for a while at park and dispatch
-  std::optional<std::uint64_t> buggify;   // seed of the delays at named sites
-  std::optional<unsigned> spin_us;        // how long an idle M spins
+  Seeded randsched;                      // randomise scheduling decisions
+  Seeded starve;                         // stop Ms for a while at park and dispatch
+  std::optional<std::uint64_t> buggify;  // seed of the delays at named sites
+  std::optional<unsigned> spin_us;       // how long an idle M spins
 };
 
 // What the environment says; nullopt: the variable is not set.
@@ -56,12 +57,13 @@ using Lookup = std::function<const char*(const char* name)>;
 // A pure function of `lookup`: prints nothing, ends nothing.
 Parsed parse_environment(const Lookup& lookup);
 
-// The process's environment; warnings and errors go to standard error, an error ends the process with status 2 at once
-// (no destructors: other threads may be running). A set-user-id program takes nothing from its environment.
+// The process's environment; warnings and errors go to standard error, an error ends the process with status
+// 2 at once (no destructors: other threads may be running). A set-user-id program takes nothing from its
+// environment.
 Settings settings_from_environment_or_exit();
 
-// The value as it may be shown in a message: quoted, at most 60 characters long, control characters, quotes and whatever
-// is not valid UTF-8 as escapes; a cut value is followed by its size.
+// The value as it may be shown in a message: quoted, at most 60 characters long, control characters, quotes
+// and whatever is not valid UTF-8 as escapes; a cut value is followed by its size.
 std::string quote_for_message(std::string_view value);
 
 }  // namespace weft::runtime

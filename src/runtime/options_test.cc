@@ -32,16 +32,37 @@ std::string error_of(const std::string& name, const std::string& value) {
   return parsed.error;
 }
 
-const char* const kBadNumbers[] = {"abc", "",    "-1",   "+4",   " 4 ", " 4",  "4 ",   "4x",  "1e3",
-                                   "0x10", "4.0", "4,",  "\t4", "4\n", "٤", "\xff\xfe", "--4", "99999999999999999999",
-                                   "18446744073709551616", "18446744073709551620", "2147483648", "4294967297", "-9223372036854775808"};
+const char* const kBadNumbers[] = {"abc",
+                                   "",
+                                   "-1",
+                                   "+4",
+                                   " 4 ",
+                                   " 4",
+                                   "4 ",
+                                   "4x",
+                                   "1e3",
+                                   "0x10",
+                                   "4.0",
+                                   "4,",
+                                   "\t4",
+                                   "4\n",
+                                   "٤",
+                                   "\xff\xfe",
+                                   "--4",
+                                   "99999999999999999999",
+                                   "18446744073709551616",
+                                   "18446744073709551620",
+                                   "2147483648",
+                                   "4294967297",
+                                   "-9223372036854775808"};
 
 TEST(Options, empty_environment_sets_nothing) {
   const Parsed parsed = parse({});
   ASSERT_TRUE(parsed.ok());
   EXPECT_TRUE(parsed.warnings.empty());
   const Settings& s = parsed.settings;
-  EXPECT_FALSE(s.maxprocs || s.policy || s.stack_size || s.preempt || s.slice_ms || s.schedtrace_ms || s.trace_path || s.max_threads);
+  EXPECT_FALSE(s.maxprocs || s.policy || s.stack_size || s.preempt || s.slice_ms || s.schedtrace_ms ||
+               s.trace_path || s.max_threads);
   EXPECT_FALSE(s.debug.randsched.on || s.debug.starve.on || s.debug.buggify || s.debug.spin_us);
 }
 
@@ -89,7 +110,8 @@ TEST(Options, numbers_accept_exactly_their_range) {
       ASSERT_TRUE(parsed.ok()) << parsed.error;
       EXPECT_EQ(parsed.settings.*member, good);
     }
-    EXPECT_EQ(parse({{name, "000" + std::to_string(high)}}).settings.*member, high) << "leading zeros are base 10 too";
+    EXPECT_EQ(parse({{name, "000" + std::to_string(high)}}).settings.*member, high)
+        << "leading zeros are base 10 too";
     error_of(name, std::to_string(low - 1));
     error_of(name, std::to_string(high + 1));
     error_of(name, "0");
@@ -98,29 +120,35 @@ TEST(Options, numbers_accept_exactly_their_range) {
 }
 
 TEST(Options, message_names_variable_value_and_what_is_accepted) {
-  EXPECT_EQ(error_of("WEFT_MAXPROCS", "4x"),
-            "weft: WEFT_MAXPROCS=\"4x\" cannot be used; accepted: a number from 1 to 1024, written in base 10");
+  EXPECT_EQ(
+      error_of("WEFT_MAXPROCS", "4x"),
+      "weft: WEFT_MAXPROCS=\"4x\" cannot be used; accepted: a number from 1 to 1024, written in base 10");
   EXPECT_EQ(error_of("WEFT_MAXPROCS", "1000000"),
-            "weft: WEFT_MAXPROCS=\"1000000\" cannot be used; accepted: a number from 1 to 1024, written in base 10");
-  EXPECT_EQ(error_of("WEFT_POLICY", "Classic"), "weft: WEFT_POLICY=\"Classic\" cannot be used; accepted: one of classic, global, batch");
+            "weft: WEFT_MAXPROCS=\"1000000\" cannot be used; accepted: a number from 1 to 1024, written in "
+            "base 10");
+  EXPECT_EQ(error_of("WEFT_POLICY", "Classic"),
+            "weft: WEFT_POLICY=\"Classic\" cannot be used; accepted: one of classic, global, batch");
   EXPECT_EQ(error_of("WEFT_SLICE", ""),
-            "weft: WEFT_SLICE=\"\" cannot be used; accepted: a number of milliseconds from 1 to 10000, written in base 10");
+            "weft: WEFT_SLICE=\"\" cannot be used; accepted: a number of milliseconds from 1 to 10000, "
+            "written in base 10");
 }
 
 TEST(Options, megabyte_values_are_cut_in_the_message) {
-  for (const char* name : {"WEFT_MAXPROCS", "WEFT_POLICY", "WEFT_STACK_SIZE", "WEFT_PREEMPT", "WEFT_SLICE", "WEFT_SCHEDTRACE",
-                           "WEFT_TRACE", "WEFT_MAX_THREADS"}) {
+  for (const char* name : {"WEFT_MAXPROCS", "WEFT_POLICY", "WEFT_STACK_SIZE", "WEFT_PREEMPT", "WEFT_SLICE",
+                           "WEFT_SCHEDTRACE", "WEFT_TRACE", "WEFT_MAX_THREADS"}) {
     const std::string error = error_of(name, std::string(1 << 20, '4'));
     EXPECT_NE(error.find("=\"" + std::string(60, '4') + "\"... (1048576 bytes)"), std::string::npos) << error;
   }
-  EXPECT_EQ(parse({{"WEFT_MAXPROCS", std::string(1 << 20, '0') + "8"}}).settings.maxprocs, 8) << "long, but a number in range";
+  EXPECT_EQ(parse({{"WEFT_MAXPROCS", std::string(1 << 20, '0') + "8"}}).settings.maxprocs, 8)
+      << "long, but a number in range";
 }
 
 TEST(Options, policy_takes_the_three_names_only) {
   EXPECT_EQ(parse({{"WEFT_POLICY", "classic"}}).settings.policy, PolicyName::kClassic);
   EXPECT_EQ(parse({{"WEFT_POLICY", "global"}}).settings.policy, PolicyName::kGlobal);
   EXPECT_EQ(parse({{"WEFT_POLICY", "batch"}}).settings.policy, PolicyName::kBatch);
-  for (const char* bad : {"", "CLASSIC", "classic ", "classics", "glob", "1", "global,batch"}) error_of("WEFT_POLICY", bad);
+  for (const char* bad : {"", "CLASSIC", "classic ", "classics", "glob", "1", "global,batch"})
+    error_of("WEFT_POLICY", bad);
 }
 
 TEST(Options, preempt_is_on_or_off) {
@@ -138,16 +166,39 @@ TEST(Options, stack_size_takes_bytes_kibibytes_and_mebibytes) {
   EXPECT_EQ(size("1024M"), std::size_t{1} << 30);
   EXPECT_EQ(size("1048576K"), std::size_t{1} << 30);
   EXPECT_EQ(size("1073741824"), std::size_t{1} << 30);
-  for (const char* bad : {"0", "1", "16383", "15K", "0K", "1025M", "1048577K", "1073741825", "9223372036854775808", "K", "M", "64k",
-                          "64KB", "64 K", "6 4K", "1G", "0x10000", "-64K", "+64K", "64KK", "1.5M", "18014398509481984K",
-                          "17592186044416M", "64K ", "\xff"}) {
+  for (const char* bad : {"0",
+                          "1",
+                          "16383",
+                          "15K",
+                          "0K",
+                          "1025M",
+                          "1048577K",
+                          "1073741825",
+                          "9223372036854775808",
+                          "K",
+                          "M",
+                          "64k",
+                          "64KB",
+                          "64 K",
+                          "6 4K",
+                          "1G",
+                          "0x10000",
+                          "-64K",
+                          "+64K",
+                          "64KK",
+                          "1.5M",
+                          "18014398509481984K",
+                          "17592186044416M",
+                          "64K ",
+                          "\xff"}) {
     error_of("WEFT_STACK_SIZE", bad);
   }
   for (const char* bad : kBadNumbers) error_of("WEFT_STACK_SIZE", bad);
 }
 
 TEST(Options, trace_path_is_any_nonempty_path_that_can_exist) {
-  for (const char* good : {"t", "../t", "/dev/full", "a b\xff", "-"}) EXPECT_EQ(parse({{"WEFT_TRACE", good}}).settings.trace_path, good);
+  for (const char* good : {"t", "../t", "/dev/full", "a b\xff", "-"})
+    EXPECT_EQ(parse({{"WEFT_TRACE", good}}).settings.trace_path, good);
   EXPECT_TRUE(parse({{"WEFT_TRACE", std::string(4095, 'p')}}).ok());
   error_of("WEFT_TRACE", "");
   error_of("WEFT_TRACE", std::string(4096, 'p'));
@@ -164,7 +215,8 @@ TEST(Options, debug_unknown_keys_warn_and_the_rest_counts) {
   ASSERT_TRUE(parsed.ok()) << parsed.error;
   ASSERT_EQ(parsed.warnings.size(), 3u);
   EXPECT_EQ(parsed.warnings[0],
-            "weft: WEFT_DEBUG: unknown key \"nope\" ignored; known are randsched[=seed], starve[=seed], buggify=seed, "
+            "weft: WEFT_DEBUG: unknown key \"nope\" ignored; known are randsched[=seed], starve[=seed], "
+            "buggify=seed, "
             "spin_us=microseconds");
   EXPECT_NE(parsed.warnings[1].find("\"RANDSCHED\""), std::string::npos);
   EXPECT_NE(parsed.warnings[2].find("\"\""), std::string::npos);
@@ -173,7 +225,8 @@ TEST(Options, debug_unknown_keys_warn_and_the_rest_counts) {
 }
 
 TEST(Options, debug_last_of_two_equal_keys_wins) {
-  const DebugSettings debug = parse({{"WEFT_DEBUG", "spin_us=1,randsched=9,spin_us=2,randsched"}}).settings.debug;
+  const DebugSettings debug =
+      parse({{"WEFT_DEBUG", "spin_us=1,randsched=9,spin_us=2,randsched"}}).settings.debug;
   EXPECT_EQ(debug.spin_us, 2u);
   EXPECT_EQ(debug.randsched.seed, std::nullopt);
 }
@@ -190,15 +243,17 @@ TEST(Options, debug_missing_value_warns_and_a_bad_one_is_an_error) {
   const Parsed missing = parse({{"WEFT_DEBUG", "buggify,spin_us"}});
   EXPECT_TRUE(missing.ok());
   ASSERT_EQ(missing.warnings.size(), 2u);
-  EXPECT_NE(missing.warnings[0].find("buggify=a number from 0 to 18446744073709551615"), std::string::npos) << missing.warnings[0];
-  for (const char* text : {"spin_us=", "spin_us=x", "spin_us=1000001", "spin_us=-1", "spin_us= 1", "randsched=", "starve=0x1",
-                           "buggify=18446744073709551616", "spin_us=1=2"}) {
+  EXPECT_NE(missing.warnings[0].find("buggify=a number from 0 to 18446744073709551615"), std::string::npos)
+      << missing.warnings[0];
+  for (const char* text : {"spin_us=", "spin_us=x", "spin_us=1000001", "spin_us=-1", "spin_us= 1",
+                           "randsched=", "starve=0x1", "buggify=18446744073709551616", "spin_us=1=2"}) {
     const Parsed parsed = parse({{"WEFT_DEBUG", text}});
     EXPECT_FALSE(parsed.ok()) << text;
     EXPECT_EQ(parsed.error.find("weft: WEFT_DEBUG: "), 0u) << parsed.error;
     EXPECT_NE(parsed.error.find("accepted: a number from 0 to "), std::string::npos) << parsed.error;
   }
-  EXPECT_EQ(parse({{"WEFT_DEBUG", "buggify=18446744073709551615"}}).settings.debug.buggify, ~std::uint64_t{0});
+  EXPECT_EQ(parse({{"WEFT_DEBUG", "buggify=18446744073709551615"}}).settings.debug.buggify,
+            ~std::uint64_t{0});
 }
 
 TEST(Options, quoted_values_are_printable_text) {
@@ -218,7 +273,8 @@ TEST(Options, quoted_values_are_printable_text) {
 TEST(Options, quoted_values_are_cut_at_sixty_characters_and_between_characters) {
   EXPECT_EQ(quote_for_message(std::string(60, 'x')), "\"" + std::string(60, 'x') + "\"");
   EXPECT_EQ(quote_for_message(std::string(61, 'x')), "\"" + std::string(60, 'x') + "\"... (61 bytes)");
-  EXPECT_EQ(quote_for_message(std::string(58, 'x') + "\xff"), "\"" + std::string(58, 'x') + "\"... (59 bytes)");
+  EXPECT_EQ(quote_for_message(std::string(58, 'x') + "\xff"),
+            "\"" + std::string(58, 'x') + "\"... (59 bytes)");
   std::string wide;
   for (int i = 0; i < 61; ++i) wide += "ü";
   EXPECT_EQ(quote_for_message(wide), "\"" + wide.substr(0, 120) + "\"... (122 bytes)");
@@ -228,7 +284,8 @@ TEST(Options, random_bytes_never_break_the_message) {
   std::mt19937 random(1);
   for (int round = 0; round < 20000; ++round) {
     std::string value;
-    for (std::size_t length = random() % 40; value.size() < length;) value += static_cast<char>(random() % 255 + 1);
+    for (std::size_t length = random() % 40; value.size() < length;)
+      value += static_cast<char>(random() % 255 + 1);
     for (const char* name : {"WEFT_MAXPROCS", "WEFT_STACK_SIZE", "WEFT_DEBUG"}) {
       const Parsed parsed = parse({{name, value}});
       std::string text = parsed.error;
@@ -244,7 +301,9 @@ TEST(OptionsDeathTest, bad_value_ends_the_process_with_status_2_and_one_line) {
         setenv("WEFT_MAXPROCS", "many", 1);
         settings_from_environment_or_exit();
       },
-      testing::ExitedWithCode(2), "^weft: WEFT_MAXPROCS=\"many\" cannot be used; accepted: a number from 1 to 1024, written in base 10\n$");
+      testing::ExitedWithCode(2),
+      "^weft: WEFT_MAXPROCS=\"many\" cannot be used; accepted: a number from 1 to 1024, written in base "
+      "10\n$");
 }
 
 TEST(OptionsDeathTest, warnings_are_printed_and_the_program_goes_on) {

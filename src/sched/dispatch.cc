@@ -106,19 +106,24 @@ inline void clear_thread_state(const Machine& m) noexcept {
   m.exceptions->uncaught = 0;
 }
 
-// Takes a runnable goroutine that may still be on its way out of another thread. The wait is bounded: that thread may have
-// lost its CPU between publishing and saving, and then a busy wait would cost the kernel's whole slice.
-inline void* take_context(Goroutine* g) noexcept {
+// Takes a runnable goroutine that may still be on its way out of another thread. Null: not there yet.
+//   Who calls this on the stack of a goroutine that is itself published must not wait: the other thread may be waiting for
+//   just that goroutine (each leaves one for the other's). It goes to g0, which saves it, and waits there.
+inline void* try_take_context(Goroutine* g) noexcept {
   void* sp = g->sp.load_acquire();  // pairs: goroutine.sp
-  for (unsigned looks = 0; WEFT_UNLIKELY(sp == nullptr); sp = g->sp.load_acquire()) {  // pairs: goroutine.sp
-    if (++looks < 64) {
-      base::cpu_relax();
-    } else {
-      looks = 0;
-      sched_yield();
-    }
+  for (unsigned looks = 0; WEFT_UNLIKELY(sp == nullptr) && looks < 64; ++looks) {
+    base::cpu_relax();
+    sp = g->sp.load_acquire();  // pairs: goroutine.sp
   }
-  g->sp.store_relaxed(nullptr);  // ours now
+  if (WEFT_LIKELY(sp != nullptr)) g->sp.store_relaxed(nullptr);  // ours now
+  return sp;
+}
+
+// On g0, or on a stack nobody waits for. That thread may have lost its CPU between publishing and saving: waiting busily for
+// it would cost the kernel's whole slice.
+inline void* take_context(Goroutine* g) noexcept {
+  void* sp;
+  while ((sp = try_take_context(g)) == nullptr) sched_yield();
   return sp;
 }
 
@@ -173,7 +178,12 @@ __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& 
       switch_to_system_stack(g);
       return;
     }
-    context = take_context(target);
+    context = try_take_context(target);
+    if (WEFT_UNLIKELY(context == nullptr)) {
+      m.handed = next;
+      switch_to_system_stack(g);
+      return;
+    }
     starts_running(p, target);
   }
   save_thread_state(g, m);

@@ -15,8 +15,9 @@
 
 // G: a started goroutine. It lives at the top of its own stack, so that a parked goroutine touches one page and one TLB entry.
 //   Ownership   sp == null while it runs. A goroutine that parks publishes itself (waiter list), drops its locks at once and
-//               then switches; the switch stores sp last. Whoever takes it from a queue waits for sp != null: no hook runs
-//               after the switch. The memory is never unmapped: a stale pointer reads a dead G, not a fault.
+//               then switches; the switch stores sp last. Whoever takes it from a queue waits for sp != null (but never on
+//               the stack of another published goroutine: two such waits could wait for each other): no hook runs after
+//               the switch. The memory is never unmapped: a stale pointer reads a dead G, not a fault.
 namespace weft::sched {
 
 struct Machine;

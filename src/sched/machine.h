@@ -47,7 +47,8 @@ struct alignas(base::kCacheLine) Machine {
 
   // --- shared ---
   os::Note note;  // a doorbell: what to do is in next_p (or in the idle word, for the passive spinner)
-  base::Atom<Processor*> next_p{nullptr};  // with handed and next_spinning, written before it
+  base::Atom<Processor*> next_p{nullptr};  // with the two below, written before it
+  Runnable next_runnable;
   bool next_spinning = false;
   base::Atom<bool> placed{false};  // the waker restricted its CPUs
   os::Current* current = nullptr;  // this thread's weft_current, for observers

@@ -31,7 +31,8 @@ void hand_to_locked_machine(Machine& m, Goroutine* g) noexcept {
   Machine& target = *g->locked_m;
   Processor& p = release_processor(m);
   p.counters.bump(Counter::kLockedHandoffs);
-  target.handed = Runnable(g);
+  target.next_runnable = Runnable(g);
+  target.next_spinning = false;
   target.next_p.store_release(&p);  // pairs: machine.next_p
   target.note.signal();
 }
@@ -48,8 +49,7 @@ void wait_for_locked_goroutine(Machine& m) noexcept {
   Processor* p;
   while ((p = m.next_p.load_acquire()) == nullptr) m.note.wait();  // pairs: machine.next_p
   scheduler.locked_machines.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
-  m.next_p.store_relaxed(nullptr);
-  acquire_processor(m, *p);
+  accept_processor(m, *p);
 }
 
 void free_dead_goroutine(Machine& m) noexcept {
@@ -83,8 +83,10 @@ void machine_loop(Machine& m) noexcept {
     }
     Runnable next = m.handed;
     m.handed = Runnable();
-    if (WEFT_UNLIKELY(m.p->attention.load_relaxed() != 0) && next) {
-      scheduler.policy->ready(*m.p, next, Hint::kYield);
+    if (WEFT_UNLIKELY(m.p->attention.load_relaxed() != 0)) {
+      if (next) scheduler.policy->ready(*m.p, next, Hint::kYield);
+      // A thread with a locked goroutine never goes to the idle list: it waits for that goroutine alone.
+      if (!attend(m) || m.locked_g != nullptr) continue;
       next = Runnable();
     }
     if (!next) next = find_runnable(m);
@@ -124,10 +126,7 @@ void machine_main(void* argument) {
   os::set_current_m(&m);
   m.alive.store_release(true);  // pairs: machine.alive
   hooks.thread_started();
-  m.spinning = m.next_spinning;
-  Processor* p = m.next_p.load_acquire();  // pairs: machine.next_p
-  m.next_p.store_relaxed(nullptr);
-  acquire_processor(m, *p);
+  accept_processor(m, *m.next_p.load_acquire());  // pairs: machine.next_p
   machine_loop(m);
   hooks.thread_ending();
   retire_machine(m);
@@ -215,7 +214,7 @@ bool start_machine_for(Processor& p, bool spinning, Runnable handed, bool by_tim
     }
     if (m != nullptr) {
       m->next_spinning = spinning;
-      m->handed = handed;
+      m->next_runnable = handed;
       m->next_p.store_release(&p);  // pairs: machine.next_p
     }
   }
@@ -301,6 +300,13 @@ void wake_passive(Processor* p) noexcept {
   if (m == nullptr) return;                         // it has woken by itself and is looking around
   count(p, Counter::kUnparks);
   ring(*m);
+}
+
+void accept_processor(Machine& m, Processor& p) noexcept {
+  m.handed = m.next_runnable;
+  m.spinning = m.next_spinning;
+  m.next_p.store_relaxed(nullptr);  // we have seen it: the giver is done with the three fields
+  acquire_processor(m, p);
 }
 
 void acquire_processor(Machine& m, Processor& p) noexcept {

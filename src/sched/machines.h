@@ -16,6 +16,8 @@ void wake_passive(Processor* p) noexcept;
 // Gives p (owned by the caller, not wired) to an M. False: no thread to be had; p is idle then, and sysmon will try again.
 bool start_machine(Processor& p, bool spinning, Runnable handed = Runnable()) noexcept;
 
+// The calling M has been given p (Machine::next_p), perhaps with something to run.
+void accept_processor(Machine& m, Processor& p) noexcept;
 // Wires p to the calling M.
 void acquire_processor(Machine& m, Processor& p) noexcept;
 // Unwires it; the caller owns it still.

@@ -316,9 +316,7 @@ bool wait_for_processor(Machine& m) noexcept {
   if (scheduler.idle.look().idle() == maxprocs()) hooks.all_idle();
   for (;;) {
     if (Processor* p = m.next_p.load_acquire()) {  // pairs: machine.next_p
-      m.next_p.store_relaxed(nullptr);
-      m.spinning = m.next_spinning;
-      acquire_processor(m, *p);
+      accept_processor(m, *p);
       return true;
     }
     const bool polls = become_poller(m);
