@@ -82,7 +82,7 @@ std::string why_not(int error) {
     case EPERM:
     case EACCES: return "no (not permitted)";
     case EINVAL: return "no (not in kernel)";
-    default: return std::string("no (") + std::strerror(error) + ")";
+    default:     return std::string("no (") + std::strerror(error) + ")";
   }
 }
 
@@ -175,15 +175,21 @@ void show_limits() {
   const CgroupPaths groups = cgroup_paths();
   const bool has_v2 = access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
   const bool has_v1 = access("/sys/fs/cgroup/cpu", F_OK) == 0;
-  line("cgroup", has_v2 ? "version 2" : has_v1 ? "version 1" : "none mounted",
-       has_v2 ? groups.v2 : has_v1 ? groups.v1_cpu : "maxprocs follows the affinity mask only");
+  line("cgroup",
+       has_v2   ? "version 2"
+       : has_v1 ? "version 1"
+                : "none mounted",
+       has_v2   ? groups.v2
+       : has_v1 ? groups.v1_cpu
+                : "maxprocs follows the affinity mask only");
   double quota = has_v2 ? smallest_quota("/sys/fs/cgroup", groups.v2, true) : 0;
   if (has_v1) quota = smallest_quota("/sys/fs/cgroup/cpu", groups.v1_cpu, false);
   char text[64];
   std::snprintf(text, sizeof text, "%.2f cpus", quota);
   line("cgroup cpu quota", quota > 0 ? text : "none");
   if (has_v2) {
-    line("cgroup memory.max", or_dash(first_line("/sys/fs/cgroup" + (groups.v2 == "/" ? "" : groups.v2) + "/memory.max")));
+    line("cgroup memory.max",
+         or_dash(first_line("/sys/fs/cgroup" + (groups.v2 == "/" ? "" : groups.v2) + "/memory.max")));
     line("cgroup pids.max", or_dash(first_line("/sys/fs/cgroup" + (groups.v2 == "/" ? "" : groups.v2) + "/pids.max")));
   }
 
@@ -203,7 +209,8 @@ void show_limits() {
   getrlimit(RLIMIT_NOFILE, &limit);
   line("RLIMIT_NOFILE", limit_text(limit.rlim_cur) + " of " + limit_text(limit.rlim_max));
   getrlimit(RLIMIT_AS, &limit);
-  line("RLIMIT_AS", limit_text(limit.rlim_cur), limit.rlim_cur == RLIM_INFINITY ? "" : "stack regions need address space");
+  line("RLIMIT_AS", limit_text(limit.rlim_cur),
+       limit.rlim_cur == RLIM_INFINITY ? "" : "stack regions need address space");
 }
 
 // --- kernel features -------------------------------------------------------------------------------------------------
@@ -342,19 +349,18 @@ void show_features() {
        pick(state, "stack guards without splitting mappings: millions of stacks",
             "fallback: mprotect guards, up to about 30,000 stacks at the default vm.max_map_count"));
   state = probe_process_madvise();
-  line("process_madvise", state, 
-       pick(state, "guards are installed in batches", "fallback: one call for each guard"));
+  line("process_madvise", state, pick(state, "guards are installed in batches", "fallback: one call for each guard"));
   state = probe_epoll_pwait2();
   line("epoll_pwait2", state,
-       pick(state, "timers are exact below a millisecond while polling", "fallback: epoll_pwait, timers rounded up to 1 ms"));
+       pick(state, "waits for I/O can end at nanoseconds", "fallback: waits for I/O end at milliseconds"));
   state = probe_io_uring();
-  line("io_uring", state, pick(state, "available (the netpoller uses epoll)", "not needed: the netpoller uses epoll"));
+  line("io_uring", state, "not used: I/O goes through epoll");
   state = probe_userfaultfd();
-  line("userfaultfd", state, "not needed by default");
+  line("userfaultfd", state, "not used");
   state = probe_membarrier();
-  line("membarrier", state, pick(state, "expedited barriers available", "fallback: locked operations"));
+  line("membarrier", state, "not used: the orders are kept by locked operations");
   state = probe_futex_waitv();
-  line("futex_waitv", state, "not needed: every wait is on one word");
+  line("futex_waitv", state, "not used: every wait is on one word");
   state = probe_pidfd();
   line("pidfd", state);
   state = probe_pinning();
@@ -366,7 +372,8 @@ void show_features() {
 #if defined(__x86_64__)
   state = probe_shadow_stack();
   line("shadow stack (CET)", state,
-       state == "on" ? "unsupported: start with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off" : "context switches need no care");
+       state == "on" ? "unsupported: start with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off"
+                     : "context switches need no care");
 #endif
 }
 
