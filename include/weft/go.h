@@ -46,6 +46,7 @@ void run_for_task(State* state, F& f) {
     }
   } end{state};
   state->begin();
+  if constexpr (requires { F::is_main; }) state->is_main = true;
   try {
     state->produce(f);
   } catch (abi::__forced_unwind&) {  // this_goroutine::exit()
@@ -57,28 +58,38 @@ void run_for_task(State* state, F& f) {
 }
 
 template <class State, class C>
-WEFT_ALWAYS_INLINE State* launch_task(prepared_record prepared, C&& closure) {
+WEFT_ALWAYS_INLINE State* launch_task(prepared_task prepared, C&& closure) {
   struct guard {
-    prepared_record prepared;
-    State* state = nullptr;
+    prepared_task prepared;
+    bool armed = true;
     ~guard() {
-      if (state == nullptr) abandon_record(prepared);
+      if (!armed) return;
+      if (prepared.block != nullptr) free_block(prepared.block);
+      abandon_record(prepared.spawn);
     }
   } undo{prepared};
-  State* state = make_state<State>();
-  undo.state = state;
+  State* state = make_state<State>(prepared.block);
+  undo.armed = false;
   struct state_guard {
     State* state;
     ~state_guard() {
       if (state != nullptr) destroy_state(state);
     }
   } undo_state{state};
-  launch(prepared, [state, closure = std::decay_t<C>(std::forward<C>(closure))]() mutable { run_for_task(state, closure); });
+  launch(prepared.spawn, [state, closure = std::decay_t<C>(std::forward<C>(closure))]() mutable { run_for_task(state, closure); });
   undo_state.state = nullptr;
   return state;
 }
 
 void apply_options(const options& wanted);
+
+// run()'s function, which outlives the goroutine. Leaving by exit() ends the goroutine, not the wait.
+template <class F>
+struct main_closure {
+  static constexpr bool is_main = true;
+  std::remove_reference_t<F>* f;
+  decltype(auto) operator()() const { return std::invoke(*f); }
+};
 
 }  // namespace detail
 
@@ -165,14 +176,14 @@ WEFT_ALWAYS_INLINE auto spawn(F&& f, A&&... arguments) {
   using result = std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...>;
   detail::refuse_empty(f);
   return task<result>(detail::launch_task<detail::task_state<result>>(
-      detail::prepare_record(), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
+      detail::prepare_task(sizeof(detail::task_state<result>)), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
 }
 template <class F, class... A>
 WEFT_ALWAYS_INLINE auto spawn(const go_options& options, F&& f, A&&... arguments) {
   using result = std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...>;
   detail::refuse_empty(f);
   return task<result>(detail::launch_task<detail::task_state<result>>(
-      detail::prepare_record(options), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
+      detail::prepare_task(options, sizeof(detail::task_state<result>)), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
 }
 
 // Runs f as a goroutine and blocks this thread (or goroutine) until it returns: its value, or its exception.
@@ -181,22 +192,12 @@ auto run(const options& wanted, F&& f) {
   using result = std::invoke_result_t<std::decay_t<F>&>;
   detail::refuse_empty(f);
   detail::apply_options(wanted);
-  auto closure = [&f]() -> result { return std::invoke(f); };
   using state_type = detail::task_state<result>;
-  state_type* state = detail::make_state<state_type>();
-  state->is_main = true;
-  struct guard {
-    state_type* state;
-    ~guard() {
-      if (state != nullptr) detail::destroy_state(state);
-    }
-  } undo{state};
-  detail::launch(detail::prepare_record(), [state, closure]() mutable { detail::run_for_task(state, closure); });
-  undo.state = nullptr;
+  task<result> main_task(detail::launch_task<state_type>(detail::prepare_task(sizeof(state_type)), detail::main_closure<F>{&f}));
   struct returned {
     ~returned() { detail::run_returned(); }
   } note;
-  return task<result>(state).join();
+  return main_task.join();
 }
 template <class F>
   requires(!std::is_same_v<std::decay_t<F>, options>)

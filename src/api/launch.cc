@@ -49,6 +49,16 @@ const sched::Goroutine* inheriting_goroutine() noexcept {
   return g != nullptr && g->locals != nullptr && g->locals->has_inheritable() ? g : nullptr;
 }
 
+void* take_block_for(prepared_record spawn, std::size_t state_size) {
+  if (state_size > block_size) return nullptr;
+  try {
+    return take_record();
+  } catch (...) {
+    abandon_record(spawn);
+    throw;
+  }
+}
+
 prepared_record prepare_extended(const go_options& options) {
   auto extra = std::make_unique<SpawnExtra>();
   extra->name = options.name;
@@ -104,10 +114,15 @@ void far_entry(spawn_record* record) {
   run(box);
 }
 
-void* allocate_block() {
-  if (os::current_g() == nullptr) api::ensure_started();
-  return take_record();
+prepared_task prepare_task(std::size_t state_size) {
+  const prepared_record spawn = prepare_record();
+  return {spawn, take_block_for(spawn, state_size)};
 }
+prepared_task prepare_task(const go_options& options, std::size_t state_size) {
+  const prepared_record spawn = prepare_record(options);
+  return {spawn, take_block_for(spawn, state_size)};
+}
+
 void free_block(void* block) noexcept { give_record(static_cast<spawn_record*>(block)); }
 
 void throw_empty_function() { throw logic_error("weft: go/spawn/run: the function is empty (a null pointer or an empty std::function)"); }

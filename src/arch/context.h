@@ -2,6 +2,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+
+#include "arch/context_layout.h"
 
 // Context switch: the only assembly that moves the stack pointer.
 //   Contract   a suspended context is its stack pointer; everything it needs is on its stack, in the layout of
@@ -32,8 +35,16 @@ void weft_call_on_stack(void* stack_top, void (*function)(void*), void* argument
 
 namespace weft::arch {
 
-// Lays out a fresh context on the stack that ends at `stack_top`; the result can be resumed.
-void* make_context(void* stack_top) noexcept;
+// Lays out a fresh context on the stack that ends at `stack_top`; the result can be resumed. Only the resume address is
+// written: what the other registers hold at the start of a goroutine does not matter.
+inline void* make_context(void* stack_top) noexcept {
+  // Reached by a return that pops the frame: the stack pointer is then top - 16, aligned as a call instruction wants it.
+  const auto top = reinterpret_cast<std::uintptr_t>(stack_top) & ~std::uintptr_t{15};
+  auto* context = reinterpret_cast<std::byte*>(top - 16 - WEFT_CONTEXT_SIZE);
+  auto entry = &weft_context_entry;
+  std::memcpy(context + WEFT_CONTEXT_RESUME, &entry, sizeof entry);
+  return context;
+}
 
 // Frame pointer and resume address of a suspended context, for walkers and traces.
 const void* context_frame_pointer(const void* sp) noexcept;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -383,7 +384,7 @@ TEST(DwarfLine, own_line_table_is_read_and_survives_damage) {
   const Bytes line = image.section(".debug_line");
   if (line.empty()) GTEST_SKIP() << "compiled without debug information";
   const Bytes line_str = image.section(".debug_line_str"), str = image.section(".debug_str");
-  const Bytes part = line.first(std::min<std::size_t>(line.size(), 100'000));
+  const Bytes part = line.first(std::min<std::size_t>(line.size(), 1'000'000));
   EXPECT_GT(walk_all({part, line_str, str}), 0u);
   std::mt19937 random(11);
   for (int round = 0; round < 20; ++round) {

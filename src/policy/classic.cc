@@ -19,6 +19,7 @@ using sched::Runnable;
 using sched::scheduler;
 
 constexpr std::uint32_t kSlotStreakLimit = 16;
+constexpr std::uint32_t kPrefetchDistance = 8;
 
 __attribute__((noinline)) void overflow_queue(Processor& p, Runnable extra) noexcept {
   Runnable moved[sched::kRunQueueCapacity / 2];
@@ -30,19 +31,20 @@ __attribute__((noinline)) void overflow_queue(Processor& p, Runnable extra) noex
   scheduler.inject.push(list);
 }
 
-__attribute__((noinline)) void overflow_deque(Processor& p) noexcept {
-  Runnable moved[sched::kDequeCapacity / 2];
-  const std::int64_t count = p.deque.take_half_for_overflow(moved);
-  if (count == 0) return;  // a thief made room
-  sched::RunnableList list;
-  for (std::int64_t i = 0; i < count; ++i) list.push(moved[i]);
-  p.counters.bump(Counter::kOverflows);
-  scheduler.inject.push(list);
+__attribute__((noinline)) void overflow_deque(Processor& p, Runnable extra) noexcept {
+  do {
+    Runnable moved[sched::kDequeCapacity / 2];
+    const std::int64_t count = p.deque.take_half_for_overflow(moved);  // 0: a thief made room
+    sched::RunnableList list;
+    for (std::int64_t i = 0; i < count; ++i) list.push(moved[i]);
+    if (count > 0) p.counters.bump(Counter::kOverflows);
+    scheduler.inject.push(list);
+  } while (!p.deque.push(extra));
 }
 
 inline void push_queue(Processor& p, Runnable runnable) noexcept {
   if (runnable.is_record()) {
-    while (WEFT_UNLIKELY(!p.deque.push(runnable))) overflow_deque(p);
+    if (WEFT_UNLIKELY(!p.deque.push(runnable))) overflow_deque(p, runnable);
   } else if (WEFT_UNLIKELY(!p.queue.push(runnable))) {
     overflow_queue(p, runnable);
   }
@@ -53,19 +55,18 @@ inline Runnable take_slot(Processor& p) noexcept {
   return p.slot.exchange_acq_rel(Runnable());     // pairs: slot
 }
 
-// The goroutine after the next: its stack is touched soon, and with many goroutines it is in no cache.
+// A goroutine that runs soon: with many of them its G and the end of its stack are in no cache. Not worth it with few.
 inline void prefetch_following(const Processor& p) noexcept {
-  if (p.queue.size() < 256 / 4) return;
-  if (const Runnable following = p.queue.peek(4)) __builtin_prefetch(following.goroutine());
+  if (const Runnable following = p.queue.peek(kPrefetchDistance)) __builtin_prefetch(following.goroutine());
 }
 
-Runnable pick_for_fairness(Processor& p) noexcept {
+__attribute__((noinline)) Runnable pick_for_fairness(Processor& p) noexcept {
   p.until_global = sched::kGlobalInterval;
   if (const Runnable injected = sched::take_injected(p)) return injected;
   return p.deque.steal();  // the oldest record: LIFO alone would starve it
 }
 
-Runnable drain_inbox(Processor& p) noexcept {
+__attribute__((noinline)) Runnable drain_inbox(Processor& p) noexcept {
   sched::RunnableList arrived = sched::take_inbox(p);
   const Runnable first = arrived.pop();
   while (const Runnable other = arrived.pop()) push_queue(p, other);

@@ -25,29 +25,29 @@ inline void close_sample(Goroutine* g) noexcept {
   const std::uint64_t ran = os::ticks() - g->ready_at;
   g->ready_at = 0;
   if (ran > os::us_to_ticks(scheduler.settings.long_us)) {
-    g->short_runner = 0;
-    g->long_runner = static_cast<std::uint8_t>(std::min<int>(g->long_runner + 2, kLongRunnerMax));
+    g->habits.short_runner = 0;
+    g->habits.long_runner = static_cast<std::uint8_t>(std::min<int>(g->habits.long_runner + 2, kLongRunnerMax));
   } else {
-    if (g->short_runner < 2) ++g->short_runner;
-    if (g->long_runner > 0) --g->long_runner;
+    if (g->habits.short_runner < 2) ++g->habits.short_runner;
+    if (g->habits.long_runner > 0) --g->habits.long_runner;
   }
-  g->watched = g->long_runner > 1;
+  g->habits.watched = g->habits.long_runner > 1;
 }
 
 __attribute__((noinline)) bool look_closer(Processor& p, Goroutine* g) noexcept {
   const std::uint32_t watch = p.watch.load_relaxed();
   if (watch != 0) p.watch.store_relaxed(0);  // a lost bit is set again at the next occasion
   if (watch & kWatchCaughtAged) {
-    g->long_runner = kLongRunnerMax;
-    g->watched = 1;
+    g->habits.long_runner = kLongRunnerMax;
+    g->habits.watched = 1;
   }
   if (g->ready_at == 0) g->ready_at = os::ticks();
-  return g->watched != 0;
+  return g->habits.watched != 0;
 }
 
 inline bool computes_on(Processor& p) noexcept {
   Goroutine* g = os::current_g();
-  return g != nullptr && WEFT_UNLIKELY((p.watch.load_relaxed() | g->watched) != 0) && look_closer(p, g);
+  return g != nullptr && WEFT_UNLIKELY((p.watch.load_relaxed() | g->habits.watched) != 0) && look_closer(p, g);
 }
 
 // --- placing work ---
@@ -60,7 +60,7 @@ inline void place(Processor& p, Runnable runnable, Hint hint) noexcept {
   } else if (WEFT_UNLIKELY(view.idle() > 0 && view.spinning() == 0)) {
     // W2: a spinner would have seen to it. Known short runners (tickers) are not worth a wake.
     const Goroutine* g = os::current_g();
-    if (g == nullptr || g->short_runner < 2) wake_one(&p);
+    if (g == nullptr || g->habits.short_runner < 2) wake_one(&p);
   }
 }
 
@@ -217,8 +217,7 @@ inline Processor& finish_goroutine(Goroutine* g) noexcept {
   if (WEFT_UNLIKELY((g->flags & kGDetails) != 0)) clear_details(g);
   Processor& p = *os::current_p();
   g->ready_at = 0;
-  g->long_runner = g->short_runner = g->watched = 0;
-  g->long_calls = 0;
+  g->habits = {};
   transition(g, GStatus::kRunning, GStatus::kDead);
   p.counters.bump(Counter::kFinished);
   return p;

@@ -54,10 +54,13 @@ struct alignas(base::kCacheLine) Goroutine {
   base::Atom<GStatus> status{GStatus::kDead};
   std::uint8_t flags = 0;
   WaitReason wait_reason = WaitReason::kNone;
-  std::uint8_t long_runner = 0;    // rule R.5: > 1: computes on after waking others
-  std::uint8_t short_runner = 0;
-  std::uint8_t watched = 0;
   std::uint16_t last_p = 0;
+  struct Habits {                   // what was seen of it, to predict what comes; cleared in one store
+    std::uint8_t long_runner = 0;   // rule R.5: > 1: computes on after waking others
+    std::uint8_t short_runner = 0;
+    std::uint8_t watched = 0;
+    std::uint8_t long_calls = 0;    // its next blocking call will be long
+  } habits;
   std::uint64_t id = 0;
 
   // Second line: waiting, identity.
@@ -68,7 +71,6 @@ struct alignas(base::kCacheLine) Goroutine {
   Machine* locked_m = nullptr;
   std::byte* stack_bottom = nullptr;  // lowest usable address
   std::int32_t site = 0;
-  std::uint8_t long_calls = 0;     // predicts whether the next blocking call will be long
   std::uint32_t held_locks = 0;
   Locals* locals = nullptr;
 

@@ -28,7 +28,7 @@ std::int32_t look_for_processor() noexcept {
 }
 
 __attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m) noexcept {
-  if (g->long_calls < kPredictMax) g->long_calls = kPredictMax;
+  g->habits.long_calls = kPredictMax;
   if (scheduler.exiting.load_acquire()) stay_out_of_the_way();  // pairs: exiting
   scheduler.in_call.fetch_add_relaxed(-1);
   const std::int32_t index = look_for_processor();
@@ -57,7 +57,7 @@ void enter_call() noexcept {
   m.p = nullptr;
   os::set_current_p(nullptr);
   p.word.store_release(m.call_word);  // pairs: processor.word
-  if (WEFT_UNLIKELY(g->long_calls >= kPredictLong)) {
+  if (WEFT_UNLIKELY(g->habits.long_calls >= kPredictLong)) {
     if (take_from_call(p, m.call_word)) {
       scheduler.shared_counters.add(Counter::kLongCalls);
       hand_off(p);
@@ -77,7 +77,7 @@ void leave_call() noexcept {
     m.p = &p;
     os::set_current_p(&p);
     transition(g, GStatus::kInCall, GStatus::kRunning);
-    if (g->long_calls > 0) --g->long_calls;
+    if (g->habits.long_calls > 0) --g->habits.long_calls;
     return;
   }
   leave_without_processor(g, m);

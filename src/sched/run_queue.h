@@ -59,8 +59,7 @@ class RunQueue {
   // Owner: the n-th entry from the head, without taking it (prefetching). T{}: not there.
   T peek(std::uint32_t n) const noexcept {
     const std::uint32_t position = head_.load_relaxed() + n;  // may be stale: only a hint
-    const std::uint32_t tail = tail_.load_relaxed();
-    return tail - position - 1 < Capacity && tail != position ? slots_[position % Capacity].load_relaxed() : T{};
+    return tail_.load_relaxed() - position - 1 < Capacity ? slots_[position % Capacity].load_relaxed() : T{};
   }
 
   std::uint32_t size() const noexcept {

@@ -41,6 +41,13 @@ struct prepared_record {
 // Starts the runtime if need be. Throws std::bad_alloc.
 prepared_record prepare_record();
 prepared_record prepare_record(const go_options& options);
+// The same together with a 64-byte block for the shared state of a task, in one call.
+struct prepared_task {
+  prepared_record spawn;
+  void* block;  // null: the state does not fit
+};
+prepared_task prepare_task(std::size_t state_size);
+prepared_task prepare_task(const go_options& options, std::size_t state_size);
 void abandon_record(prepared_record prepared) noexcept;
 void launch_record(prepared_record prepared) noexcept;
 // Entry of a closure whose own entry is out of 32-bit reach: {function, pointer}.

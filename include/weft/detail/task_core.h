@@ -14,7 +14,6 @@ namespace weft::detail {
 
 // Memory for small shared states: the P's cache of 64-byte blocks.
 inline constexpr std::size_t block_size = 64;
-void* allocate_block();
 void free_block(void* block) noexcept;
 
 // What a joinable goroutine and its task share. One waiter at a time: a task has one owner.
@@ -83,18 +82,11 @@ struct task_state<void> : task_core {
   void take() {}
 };
 
+// In the block that came with the record, if the state fits.
 template <class State>
-State* make_state() {
+State* make_state([[maybe_unused]] void* block) {
   if constexpr (sizeof(State) <= block_size && alignof(State) <= block_size) {
-    struct guard {
-      void* block;
-      ~guard() {
-        if (block != nullptr) free_block(block);
-      }
-    } undo{allocate_block()};
-    auto* state = ::new (undo.block) State;
-    undo.block = nullptr;
-    return state;
+    return ::new (block) State;
   } else {
     return new State;
   }
