@@ -155,7 +155,9 @@ WEFT_ALWAYS_INLINE void launch(prepared_record prepared, C&& closure) {
 [[noreturn]] void throw_empty_function();
 template <class F>
 void refuse_empty(const F& f) {
-  if constexpr (std::is_pointer_v<F> || std::is_member_pointer_v<F>) {
+  if constexpr (std::is_function_v<F>) {
+    // A function by its name: never null, and compilers warn of the question.
+  } else if constexpr (std::is_pointer_v<F> || std::is_member_pointer_v<F>) {
     if (f == nullptr) throw_empty_function();
   } else if constexpr (requires { static_cast<bool>(f == nullptr); }) {
     if (f == nullptr) throw_empty_function();
