@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "api/start.h"
+#include "base/delay_site.h"
 #include "sched/waiter.h"
 
 // Join.
@@ -38,6 +39,7 @@ void task_core::finish() noexcept {
     sched::scheduler.main_exited.fetch_add_relaxed(1);
     return;  // as in Go: the others go on, and nobody returns from run()
   }
+  WEFT_DELAY_SITE("task.finishing");
   const std::uintptr_t before = word_.exchange(kDone, std::memory_order_acq_rel);
   if (before == 0) return;
   if ((before & kWaiter) == 0) {
@@ -82,6 +84,7 @@ bool task_core::wait_until(std::int64_t deadline_ns) noexcept {
     return true;  // done meanwhile
   }
   if (wait.wait()) return true;
+  WEFT_DELAY_SITE("task.gave_up");
   expected = mine;
   if (word_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) return false;
   while (!released(waiter).load(std::memory_order_acquire)) sched_yield();

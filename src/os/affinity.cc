@@ -35,6 +35,8 @@ void refresh_allowed_cpus() noexcept {
   allowed_count.store_relaxed(CPU_COUNT(&set));
 }
 
+int allowed_cpu_count() noexcept { return allowed_count.load_relaxed(); }
+
 bool keep_off_this_cpu(pid_t tid) noexcept {
   cpu_set_t set;
   if (load_allowed(set) < 2) return false;

@@ -6,6 +6,8 @@ namespace weft::os {
 
 // Reads which CPUs this process may use; called at the start and once a second by sysmon.
 void refresh_allowed_cpus() noexcept;
+// As of the last refresh; 0: not known.
+int allowed_cpu_count() noexcept;
 
 // The kernel likes to put a woken thread on its waker's CPU, although another is idle: it then waits until the waker sleeps
 // (2 ms instead of 45 us). Before the wake: exclude the caller's CPU for thread `tid`. True: it must call

@@ -110,6 +110,7 @@ Runnable steal_slot(Processor& thief, Processor& victim, const std::uint32_t* se
 }  // namespace
 
 Placed Classic::ready(Processor& p, Runnable runnable, Hint hint) noexcept {
+  if (WEFT_UNLIKELY(scheduler.settings.random_schedule) && (p.random.next() & 1) != 0) hint = Hint::kVisible;
   if (hint >= Hint::kYield || (hint == Hint::kSpawn && WEFT_UNLIKELY(scheduler.settings.spawn_at_back))) {
     push_queue(p, runnable);
     return Placed::kQueue;
@@ -125,6 +126,7 @@ Placed Classic::ready(Processor& p, Runnable runnable, Hint hint) noexcept {
 }
 
 Runnable Classic::next(Processor& p) noexcept {
+  if (WEFT_UNLIKELY(scheduler.settings.random_schedule)) p.alternate = static_cast<std::uint32_t>(p.random.next());
   if (WEFT_UNLIKELY(--p.until_global == 0))
     if (const Runnable fair = pick_for_fairness(p)) return fair;
   if (WEFT_UNLIKELY(scheduler.settings.wake_on_last_p))

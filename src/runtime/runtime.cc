@@ -14,6 +14,7 @@
 
 #include "api/start.h"
 #include "base/check.h"
+#include "base/delay_site.h"
 #include "os/affinity.h"
 #include "os/clock.h"
 #include "os/cpu_topology.h"
@@ -120,6 +121,8 @@ void apply_settings() {
   if (environment.preempt) settings.preempt = *environment.preempt;
   if (environment.slice_ms) settings.slice_ns = *environment.slice_ms * 1'000'000ll;
   if (environment.debug.spin_us) settings.spin_us = *environment.debug.spin_us;
+  settings.random_schedule = environment.debug.randsched.on;
+  if (environment.debug.buggify) base::set_delay_seed(*environment.debug.buggify | 1);
   if (environment.max_threads) settings.max_threads = static_cast<std::uint32_t>(*environment.max_threads);
   else if (first_options.max_threads != 0) settings.max_threads = static_cast<std::uint32_t>(std::min<std::size_t>(first_options.max_threads, 1'000'000));
   scheduler.stacks.set_default_size(environment.stack_size.value_or(first_options.stack_size));

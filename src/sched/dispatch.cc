@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include "arch/context.h"
+#include "base/delay_site.h"
 #include "os/clock.h"
 #include "sched/locals.h"
 #include "sched/machines.h"
@@ -187,6 +188,7 @@ __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& 
     starts_running(p, target);
   }
   save_thread_state(g, m);
+  WEFT_DELAY_SITE("switch.before_save");
   os::set_current_g(target);
   arch::fiber_leave(g->fiber, target->fiber, false);
   weft_switch_context(reinterpret_cast<void**>(&g->sp), context);
@@ -236,6 +238,7 @@ void switch_to_system_stack(Goroutine* g) noexcept {
   Machine& m = *os::current_m();
   if (WEFT_UNLIKELY((g->flags & kGUnguarded) != 0)) check_unguarded_stack(g);
   save_thread_state(g, m);
+  WEFT_DELAY_SITE("switch.before_save_to_g0");
   os::set_current_g(nullptr);
   arch::fiber_leave(g->fiber, m.fiber, false);
   weft_switch_context(reinterpret_cast<void**>(&g->sp), m.g0_sp);
@@ -304,6 +307,7 @@ void yield() noexcept {
 void ready(Goroutine* g) noexcept {
   transition(g, GStatus::kWaiting, GStatus::kRunnable);
   arch::fiber_release(g);
+  WEFT_DELAY_SITE("ready.before_queue");
   Processor* p = os::current_p();
   if (WEFT_UNLIKELY((g->flags & kGIdle) != 0)) {
     scheduler.idle_priority.push(Runnable(g));
@@ -342,9 +346,11 @@ void inject(RunnableList& chain) noexcept {
 }
 
 void wake_for_queued_work(Processor* p) noexcept {
+  WEFT_DELAY_SITE("submit.before_fence");
   base::full_fence();  // pairs: submit.retire
   const IdleView view = scheduler.idle.look();
   if (view.quiet()) return;
+  WEFT_DELAY_SITE("submit.before_wake");
   if (view.passive()) {
     if (view.suppressed() && p != nullptr) {
       // Stealing proved worthless just now: only a backlog that costs more than a wake is worth another try.

@@ -40,7 +40,6 @@ enum GFlags : std::uint8_t {
   kGIdle = 4,         // idle priority
   kGUnguarded = 8,    // no guard page under its stack: the canary is checked at each switch
   kGDetails = 16,     // has name, locals or a parent to clear at the end
-  kGSystem = 32,      // the runtime's own: not counted for deadlock
 };
 inline constexpr std::uint8_t kGSlowSwitch = kGLocked | kGUnguarded;
 
@@ -71,13 +70,11 @@ struct alignas(base::kCacheLine) Goroutine {
   Machine* locked_m = nullptr;
   std::byte* stack_bottom = nullptr;  // lowest usable address
   std::int32_t site = 0;
-  std::uint32_t held_locks = 0;
   Locals* locals = nullptr;
 
   std::string* name = nullptr;
   std::uint64_t parent = 0;
   std::uint32_t stack_bytes = 0;  // usable
-  std::uint32_t trace_seq = 0;
   arch::Fiber fiber;
 
   std::byte* stack_top() noexcept { return reinterpret_cast<std::byte*>(this); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sched/handoff.h"
 
+#include "base/delay_site.h"
 #include "sched/dispatch.h"
 #include "sched/hooks.h"
 #include "sched/machines.h"
@@ -57,6 +58,7 @@ void enter_call() noexcept {
   m.p = nullptr;
   os::set_current_p(nullptr);
   p.word.store_release(m.call_word);  // pairs: processor.word
+  WEFT_DELAY_SITE("call.entered");
   if (WEFT_UNLIKELY(g->habits.long_calls >= kPredictLong)) {
     if (take_from_call(p, m.call_word)) {
       scheduler.shared_counters.add(Counter::kLongCalls);
@@ -73,6 +75,7 @@ void leave_call() noexcept {
   Machine& m = *os::current_m();
   Processor& p = *m.call_p;
   std::uint64_t word = m.call_word;
+  WEFT_DELAY_SITE("call.leaving");
   if (WEFT_LIKELY(p.word.cas_acq_rel(word, Processor::make_word(PStatus::kRunning, m.id, 0)))) {  // pairs: processor.word
     m.p = &p;
     os::set_current_p(&p);
@@ -89,6 +92,7 @@ bool take_from_call(Processor& p, std::uint64_t word) noexcept {
     scheduler.in_call.fetch_add_relaxed(-1);
     return false;
   }
+  WEFT_DELAY_SITE("call.taken");
   p.m = nullptr;
   trace::processor_stolen(p.id);
   return true;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <new>
 
+#include "base/delay_site.h"
 #include "os/affinity.h"
 #include "os/clock.h"
 #include "os/thread.h"
@@ -282,6 +283,7 @@ void wake_one(Processor* p) noexcept {
   const std::int32_t index = scheduler.idle.pop_for_new_spinner();
   if (index < 0) return;
   Processor& target = *scheduler.processors[index];
+  WEFT_DELAY_SITE("wake.popped");
   WEFT_DCHECK(scheduler.idle.look().spinning() <= maxprocs(), "spinning Ms never outnumber Ps (S3)");
   if (scheduler.policy->hands_off()) {  // the waker chooses what the woken M runs
     if (const Runnable handed = scheduler.policy->next(target)) {
@@ -296,6 +298,7 @@ void wake_one(Processor* p) noexcept {
 
 void wake_passive(Processor* p) noexcept {
   if (!scheduler.idle.clear_passive()) return;  // somebody else does, or it woke by itself
+  WEFT_DELAY_SITE("wake_passive.cleared");
   Machine* m = scheduler.passive.m.load_acquire();  // pairs: passive.m
   if (m == nullptr) return;                         // it has woken by itself and is looking around
   count(p, Counter::kUnparks);
@@ -366,6 +369,7 @@ std::int64_t next_timer_ns() noexcept {
 }
 
 void timer_added(std::int64_t when_ns) noexcept {
+  WEFT_DELAY_SITE("timer.added");
   base::full_fence();  // pairs: watcher.deadline
   if (scheduler.passive.m.load_relaxed() != nullptr && when_ns < scheduler.passive.until_ns.load_relaxed()) wake_passive(os::current_p());
   Machine* poller = scheduler.poller.m.load_acquire();  // pairs: watcher.deadline

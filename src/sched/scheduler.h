@@ -30,7 +30,6 @@ namespace weft::sched {
 
 struct Settings {
   std::uint32_t spin_us = 20;            // active looking before sleeping (A28)
-  std::uint32_t yield_every = 0;         // sched_yield between looks: kinder when over-committed
   std::uint32_t productive_us = 5;       // R.4: a steal that lasted less was not worth it
   std::uint32_t long_us = 10;            // R.5: computing on for longer marks a long runner
   std::int64_t passive_first_ns = 50'000;
@@ -46,7 +45,7 @@ struct Settings {
   bool seed_search_order = false;        // K1: local, steal, global, network
   bool spawn_at_back = false;            // K5
   bool place_woken_threads = true;       // keep a woken M off the waker's CPU
-  std::uint64_t random_schedule = 0;     // != 0: seed; drops the slot and shuffles now and then (tests)
+  bool random_schedule = false;          // tests: the slot is left out by a coin, deque and ring come in random order
 };
 
 enum class Role : std::uint8_t { kPoller, kPassive };
@@ -66,6 +65,7 @@ struct Scheduler {
   base::Atom<bool> started{false};
   base::Atom<bool> exiting{false};       // the process is leaving: whoever enters the scheduler stays
   base::Atom<bool> world_stopping{false};
+  base::Atom<bool> overcommitted{false};  // more Ps than CPUs
   base::Atom<std::uint32_t> coarse_ms{0};  // sysmon's clock, for wait times
 
   // --- work ---

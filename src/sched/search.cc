@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/delay_site.h"
 #include "os/affinity.h"
 #include "os/clock.h"
 #include "sched/dispatch.h"
@@ -49,6 +50,7 @@ Runnable leave_with(Machine& m, Runnable found, bool stolen) noexcept {
   m.stole_at = stolen ? os::ticks() : 0;
   if (m.spinning) {
     m.spinning = false;
+    WEFT_DELAY_SITE("spinner.before_leaving");
     const IdleView before = scheduler.idle.stop_spinning();
     if (before.spinning() == 1 && before.idle() > 0) wake_one(m.p);
   }
@@ -92,9 +94,9 @@ Runnable spin(Machine& m, Ticks& seen) noexcept {
   const std::uint64_t start = os::ticks();
   const std::uint64_t limit = os::us_to_ticks(scheduler.settings.spin_us), aged_after = os::us_to_ticks(kAgedUs);
   std::uint64_t read_at = start;
-  for (std::uint32_t look = 1;; ++look) {
+  for (;;) {
     base::cpu_relax(8);
-    if (scheduler.settings.yield_every != 0 && look % scheduler.settings.yield_every == 0) sched_yield();
+    if (scheduler.overcommitted.load_relaxed()) sched_yield();  // more Ps than CPUs: somebody else may need this one
     if (p.attention.load_relaxed() != 0) return Runnable();
     if (const Runnable found = take_injected(p)) return found;
     const std::uint64_t now = os::ticks();
@@ -156,6 +158,7 @@ class PassiveWatch {
     seen_.read();
     scheduler.passive.until_ns.store_relaxed(0);  // nobody interrupts us for a timer before we have read them all
     scheduler.idle.set_passive(quiet_sleep);
+    WEFT_DELAY_SITE("passive.before_check");
     Runnable found;
     if (quiet_sleep || !work_exists(m_.p)) {
       while (sleep(period)) {
@@ -186,6 +189,7 @@ class PassiveWatch {
     const std::int64_t wake_at = std::min(until, next_timer_ns());
     scheduler.passive.until_ns.store_relaxed(wake_at);
     m_.p->counters.bump(Counter::kPassiveSleeps);
+    WEFT_DELAY_SITE("passive.before_sleep");
     if (scheduler.idle.look().passive()) m_.note.wait(wake_at);
     come_off_placement(m_);
     if (scheduler.idle.look().passive()) return true;
@@ -243,8 +247,10 @@ bool retire(Machine& m) noexcept {
     add_idle_machine_locked(m);
     m.spinning = false;
   }
+  WEFT_DELAY_SITE("retire.before_recheck");
   base::full_fence();  // pairs: submit.retire
   if (work_exists(nullptr) && come_back(m)) return false;
+  WEFT_DELAY_SITE("retire.before_sleep");
   return true;
 }
 
@@ -256,6 +262,7 @@ bool become_poller(Machine& m) noexcept {
   scheduler.poller.until_ns.store_relaxed(TimerHeap::kNever);     // until we have looked: everybody interrupts
   base::full_fence();                                             // pairs: watcher.deadline
   scheduler.poller.until_ns.store_relaxed(next_timer_ns());
+  WEFT_DELAY_SITE("poller.before_sleep");
   return true;
 }
 

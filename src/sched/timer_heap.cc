@@ -3,6 +3,8 @@
 
 #include <mutex>
 
+#include "base/delay_site.h"
+
 namespace weft::sched {
 
 bool TimerHeap::add(Timer* timer) {
@@ -42,6 +44,7 @@ std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only) {
       // Not pending any more, yet stop_timer must wait for the callback: it takes the lock through this pointer, so the
       // pointer is cleared only after the callback.
     }
+    WEFT_DELAY_SITE("timer.popped");
     timer->callback(timer, now_ns);
     ++fired;
   }

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <new>
 
+#include "base/delay_site.h"
+#include "os/affinity.h"
 #include "os/clock.h"
 #include "sched/dispatch.h"
 #include "sched/handoff.h"
@@ -18,20 +20,25 @@ constexpr std::int64_t kAskAgainNs = 100'000;
 // Whose turn it is to stop the world.
 class Turn {
  public:
-  void take() noexcept {
-    Wait wait(WaitReason::kStopTheWorld, this);
+  // False: not within the time limit.
+  bool take(std::int64_t deadline_ns) noexcept {
+    Wait wait(WaitReason::kStopTheWorld, this, deadline_ns);
     Waiter waiter;
     wait.attach(waiter);
     lock_.lock();
     if (!taken_) {
       taken_ = true;
       lock_.unlock();
-      return;
+      return true;
     }
     wait.begin();
     waiters_.push(waiter);
     lock_.unlock();
-    wait.wait();  // handed over
+    if (wait.wait()) return true;  // handed over
+    lock_.lock();
+    waiters_.remove(waiter);
+    lock_.unlock();
+    return false;
   }
   void pass_on() noexcept {
     lock_.lock();
@@ -52,6 +59,7 @@ std::int64_t stop_began_ns;  // the stopper's
 
 // The caller owns p and has unwired it, or holds the world's turn.
 void mark_stopped(Processor& p) noexcept {
+  WEFT_DELAY_SITE("world.stopping");
   p.word.store_release(Processor::make_word(PStatus::kStopped, 0, 0));              // pairs: processor.word
   if (scheduler.stop_wait.fetch_sub_acq_rel(1) == 1) scheduler.stopped_note.signal();  // pairs: stop_wait
 }
@@ -115,7 +123,7 @@ bool has_work(const Processor& p) noexcept {
 }  // namespace
 
 void stop_the_world() noexcept {
-  turn.take();
+  turn.take(os::kForever);
   begin_stop(os::kForever);
 }
 
@@ -142,8 +150,10 @@ void start_the_world() noexcept {
 }
 
 void stop_the_world_for_exit(std::int64_t limit_ns) noexcept {
-  scheduler.exiting.store_release(true);  // pairs: exiting
-  begin_stop(os::now_ns() + limit_ns);
+  const std::int64_t deadline = os::now_ns() + limit_ns;
+  const bool our_turn = turn.take(deadline);  // never passed on
+  scheduler.exiting.store_release(true);      // pairs: exiting
+  if (our_turn) begin_stop(deadline);
 }
 
 void stay_out_of_the_way() noexcept {
@@ -199,6 +209,8 @@ void resize(std::uint32_t n) noexcept {
     scheduler.processors[i]->word.store_relaxed(Processor::make_word(PStatus::kStopped, 0, 0));
   }
   scheduler.maxprocs.store_relaxed(n);
+  const int cpus = os::allowed_cpu_count();
+  scheduler.overcommitted.store_relaxed(cpus > 0 && n > static_cast<std::uint32_t>(cpus));
   trace::maxprocs_changed(n);
 }
 

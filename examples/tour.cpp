@@ -1,0 +1,207 @@
+// A tour of weft in half a minute: what goroutines cost, how work spreads, what happens when one blocks.
+//   ./weft run examples/tour.cpp
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+#include <weft/weft.h>
+
+using namespace std::chrono_literals;
+using steady = std::chrono::steady_clock;
+
+namespace {
+
+double seconds_since(steady::time_point start) { return std::chrono::duration<double>(steady::now() - start).count(); }
+
+void compute_for(std::chrono::microseconds time) {
+  for (const auto end = steady::now() + time; steady::now() < end;) {
+  }
+}
+
+double resident_mib() {
+  long pages = 0, ignored = 0;
+  if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%ld %ld", &ignored, &pages) != 2) pages = 0;
+    std::fclose(file);
+  }
+  return static_cast<double>(pages) * 4096 / (1 << 20);
+}
+
+void heading(const char* text) { std::printf(isatty(STDOUT_FILENO) ? "\n\033[1m%s\033[0m\n" : "\n%s\n", text); }
+
+// --- 1 ---
+void a_hundred_thousand_goroutines() {
+  heading("1. A hundred thousand goroutines at once");
+  constexpr int kCount = 100'000;
+  const double before = resident_mib();
+  weft::wait_group started, finished;
+  weft::event go_on;
+  std::atomic<long> sum{0};
+  started.add(kCount);
+  const auto start = steady::now();
+  for (int i = 0; i < kCount; ++i)
+    finished.go([&, i] {
+      started.done();
+      go_on.wait();  // parked: this goroutine holds a stack, but no thread
+      sum += i;
+    });
+  started.wait();
+  const double created = seconds_since(start);
+  const double used = resident_mib() - before;
+  const auto stats = weft::runtime::read_stats();
+  go_on.set();
+  finished.wait();
+  std::printf("   %d goroutines parked at once on %llu threads\n", kCount, static_cast<unsigned long long>(stats.threads));
+  std::printf("   %.2f us each to start and park, %.1f KiB of memory each\n", created / kCount * 1e6, used * 1024 / kCount);
+  std::printf("   all woken and finished, sum %ld\n", sum.load());
+}
+
+// --- 2 ---
+void work_spreads() {
+  const int procs = weft::runtime::maxprocs();
+  heading("2. Work spreads over the processors by stealing");
+  constexpr int kTasks = 2000;
+  constexpr auto kLength = 100us;
+  const auto before = weft::runtime::read_stats();
+  const auto start = steady::now();
+  weft::wait_group group;
+  for (int i = 0; i < kTasks; ++i) group.go([&] { compute_for(kLength); });
+  group.wait();
+  const double parallel = seconds_since(start);
+  const auto after = weft::runtime::read_stats();
+  const double serial = kTasks * std::chrono::duration<double>(kLength).count();
+  std::printf("   %d tasks of 100 us, all started on one P: %.0f ms instead of %.0f (%.2f x on %d Ps)\n", kTasks, parallel * 1e3, serial * 1e3,
+              serial / parallel, procs);
+  std::printf("   %llu steals moved %llu goroutines; %llu came through the global queue\n",
+              static_cast<unsigned long long>(after.steals_won - before.steals_won),
+              static_cast<unsigned long long>(after.goroutines_stolen - before.goroutines_stolen),
+              static_cast<unsigned long long>(after.global_gets - before.global_gets));
+}
+
+// --- 3 ---
+void a_blocked_call_stops_nobody() {
+  heading("3. A blocked system call stops nobody else");
+  const int old = weft::runtime::set_maxprocs(1);  // one processor: if the call kept it, nothing else could run
+  const auto before = weft::runtime::read_stats();
+  std::atomic<bool> returned{false};
+  std::atomic<long> rounds{0};
+  weft::wait_group group;
+  group.go([&] {
+    weft::blocking([] { usleep(200'000); });
+    returned = true;
+  });
+  group.go([&] {
+    while (!returned) {
+      ++rounds;
+      weft::this_goroutine::yield();
+    }
+  });
+  group.wait();
+  const auto after = weft::runtime::read_stats();
+  std::printf("   while one goroutine sat in a 200 ms sleep of the kernel, another ran %ld rounds on the same P\n", rounds.load());
+  std::printf("   the P changed hands %llu times (%llu taken back by the monitor)\n",
+              static_cast<unsigned long long>(after.handoffs - before.handoffs), static_cast<unsigned long long>(after.retakes - before.retakes));
+  weft::runtime::set_maxprocs(old);
+}
+
+// --- 4 ---
+void a_goroutine_with_its_own_thread() {
+  heading("4. A goroutine can keep its thread");
+  bool stayed = true;
+  int visited = 0;
+  weft::wait_group group;
+  group.go([&] {
+    weft::os_thread_lock lock;
+    const pid_t mine = gettid();
+    for (int i = 0; i < 100; ++i) {
+      weft::this_goroutine::sleep_for(100us);
+      stayed = stayed && gettid() == mine;
+    }
+  });
+  group.go([&] {
+    for (; visited < 1000; ++visited) weft::this_goroutine::yield();
+  });
+  group.wait();
+  std::printf("   after 100 naps it is %s on the thread it locked; its neighbour yielded %d times meanwhile\n", stayed ? "still" : "NOT", visited);
+}
+
+// --- 5 ---
+void a_million_spawns() {
+  heading("5. A million goroutines, spawned and run");
+  constexpr int kCount = 1'000'000;
+  double best = 1e9;
+  for (int round = 0; round < 3; ++round) {
+    weft::wait_group group;
+    group.add(kCount);
+    const auto start = steady::now();
+    for (int i = 0; i < kCount; ++i) weft::go([&group] { group.done(); });
+    group.wait();
+    best = std::min(best, seconds_since(start));
+  }
+  std::printf("   %.0f ns each (a thread costs about 50,000)\n", best / kCount * 1e9);
+
+  const auto start = steady::now();
+  constexpr int kYields = 1'000'000;
+  weft::wait_group pair;
+  for (int i = 0; i < 2; ++i)
+    pair.go([] {
+      for (int k = 0; k < kYields / 2; ++k) weft::this_goroutine::yield();
+    });
+  pair.wait();
+  std::printf("   %.0f ns for a yield between two of them\n", seconds_since(start) / kYields * 1e9);
+}
+
+// --- 6 ---
+void results_and_errors() {
+  heading("6. Results and errors come back to who asked");
+  auto sum = weft::spawn([](int a, int b) { return a + b; }, 40, 2);
+  auto failure = weft::spawn([]() -> int { throw std::runtime_error("no such file"); });
+  std::printf("   a joined goroutine returned %d\n", sum.join());
+  try {
+    failure.join();
+  } catch (const std::exception& error) {
+    std::printf("   another threw, and join() delivered it: %s\n", error.what());
+  }
+  weft::mutex mutex;
+  long shared = 0;
+  weft::wait_group group;
+  for (int i = 0; i < 100; ++i)
+    group.go([&] {
+      for (int k = 0; k < 100; ++k) {
+        const std::lock_guard guard(mutex);
+        ++shared;
+      }
+    });
+  std::thread plain([&] {  // plain threads use the same primitives
+    const std::lock_guard guard(mutex);
+    ++shared;
+  });
+  group.wait();
+  weft::blocking([&] { plain.join(); });
+  std::printf("   100 goroutines and a plain thread shared a mutex: %ld increments\n", shared);
+}
+
+}  // namespace
+
+int main() {
+  return weft::run([] {
+    std::printf("weft on %d processor%s\n", weft::runtime::maxprocs(), weft::runtime::maxprocs() == 1 ? "" : "s");
+    a_hundred_thousand_goroutines();
+    work_spreads();
+    a_blocked_call_stops_nobody();
+    a_goroutine_with_its_own_thread();
+    a_million_spawns();
+    results_and_errors();
+    const auto stats = weft::runtime::read_stats();
+    std::printf("\n%llu goroutines were run by %llu threads; %llu switches, %llu futex sleeps\n", static_cast<unsigned long long>(stats.spawns),
+                static_cast<unsigned long long>(stats.threads_created), static_cast<unsigned long long>(stats.switches),
+                static_cast<unsigned long long>(stats.parks));
+    return 0;
+  });
+}

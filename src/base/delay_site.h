@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+
+// Named places in the protocols' own windows (between publishing and switching, between giving up and looking again) where a
+// test build may pause: a race that needs an unlucky moment then happens often. Off, and empty in ordinary builds.
+//   Use      WEFT_DELAY_SITE("retire.recheck");   set_delay_seed(seed) switches all sites on (0: off).
+//   Counters every site counts its visits; a test fails when one was never reached.
+namespace weft::base {
+
+struct DelaySite {
+  explicit DelaySite(const char* site_name) noexcept;  // joins the list of all sites
+  void visit() noexcept;
+  const char* name;
+  DelaySite* next = nullptr;
+  std::uint64_t visits = 0;  // racy: only "was it reached" matters
+};
+
+void set_delay_seed(std::uint64_t seed) noexcept;
+const DelaySite* all_delay_sites() noexcept;
+
+}  // namespace weft::base
+
+#if WEFT_DEBUG_CHECKS
+#define WEFT_DELAY_SITE(name)                           \
+  do {                                                  \
+    static ::weft::base::DelaySite weft_delay_site(name); \
+    weft_delay_site.visit();                            \
+  } while (0)
+#else
+#define WEFT_DELAY_SITE(name) static_cast<void>(0)
+#endif
