@@ -8,7 +8,8 @@ static Task serve(tcp::socket connection, std::size_t size) {
   std::vector<char> buffer(size);
   boost::system::error_code error;
   for (;;) {
-    const std::size_t n = co_await connection.async_read_some(asio::buffer(buffer), asio::redirect_error(use_awaitable, error));
+    const std::size_t n =
+        co_await connection.async_read_some(asio::buffer(buffer), asio::redirect_error(use_awaitable, error));
     if (error) co_return;
     co_await asio::async_write(connection, asio::buffer(buffer, n), asio::redirect_error(use_awaitable, error));
     if (error) co_return;

@@ -23,7 +23,8 @@ int main(int argc, char** argv) {
     const double per_task = 1.0 / static_cast<double>(tasks);
     bench::report("create_ns", (bench::now_ns() - start) * per_task);
     bench::report("bytes", static_cast<double>(bench::resident_bytes() - before) * per_task);
-    co_await sleep_until(pause, std::chrono::steady_clock::now() + std::chrono::milliseconds(10));  // the last one waits
+    co_await sleep_until(pause,
+                         std::chrono::steady_clock::now() + std::chrono::milliseconds(10));  // the last one waits
     start = bench::now_ns();
     event.cancel();
     co_await ended.wait();

@@ -12,8 +12,9 @@ static void skynet(Channel& parent, long number, long size) {
   Channel children;
   std::vector<boost::fibers::fiber> fibers;
   for (long i = 0; i < 10; ++i)
-    fibers.emplace_back(boost::fibers::launch::post,
-                        [&children, first = number + i * (size / 10), part = size / 10] { skynet(children, first, part); });
+    fibers.emplace_back(boost::fibers::launch::post, [&children, first = number + i * (size / 10), part = size / 10] {
+      skynet(children, first, part);
+    });
   long sum = 0;
   for (int i = 0; i < 10; ++i) sum += children.value_pop();
   for (auto& child : fibers) child.join();  // the channel lives in this frame

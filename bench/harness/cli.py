@@ -292,6 +292,7 @@ def measure_all(p, args):
         "format": results.FORMAT, "date": machine.today(), "machine": machine.describe(), "noise": watch.report(),
         "settings": {"rounds": args.rounds, "rounds_done": done, "quick": quick, "names": args.names, "procs": procs},
         "systems": [system_entry(system, builder) for system in chosen], "skipped": skipped, "interrupted": interrupted,
+        "workloads": {workload.name: results.workload_entry(workload) for workload, _, _ in rows},
         "rows": [results.row_from(workload, metric, count, cells) for workload, count, cells in rows for metric in workload.metrics],
         "scaling": curves_from(lines),
     }

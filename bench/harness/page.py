@@ -4,7 +4,7 @@
 import os
 
 from . import definitions, machine, svg
-from .result import behind, factor, number, overall
+from .result import behind_by_row, factor, number, overall
 from .svg import escape
 
 STYLE = """
@@ -15,7 +15,7 @@ body{margin:0;background:var(--back);color:var(--text);font:15px/1.5 %(font)s}
 main{max-width:1360px;margin:0 auto;padding:28px 24px 60px}
 h1{font-size:30px;margin:0 0 4px;letter-spacing:-.02em}h1 b{color:var(--accent)}
 h2{font-size:20px;margin:44px 0 4px;padding-top:14px;border-top:1px solid var(--grid)}
-h3{font-size:14.5px;margin:0}
+h3{font-size:14.5px;margin:0}h3 .soft{font-weight:400}
 p{margin:6px 0 12px;max-width:80ch}.soft{color:var(--soft)}.small{font-size:12.5px}
 nav{display:flex;flex-wrap:wrap;gap:6px 18px;margin:14px 0 4px;font-size:14px}
 a{color:inherit;text-decoration-color:var(--line);text-underline-offset:3px}
@@ -25,16 +25,16 @@ a{color:inherit;text-decoration-color:var(--line);text-underline-offset:3px}
 .tile{border:1px solid var(--grid);border-radius:10px;padding:12px 14px}
 .tile .big{font-size:26px;font-weight:650;letter-spacing:-.02em;font-variant-numeric:tabular-nums}
 .tile .name{font-size:13px;color:var(--soft)}
-.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(410px,1fr));gap:16px;margin-top:14px}
+.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(410px,100%%),1fr));gap:16px;margin-top:14px}
 .card{border:1px solid var(--grid);border-radius:10px;padding:14px 16px 10px;min-width:0}
 .card p{font-size:12.5px;margin:2px 0 10px}.card svg{max-width:100%%;height:auto;display:block}
 .badge{font-size:11px;font-weight:600;border:1px solid var(--line);border-radius:9px;padding:0 7px;color:var(--soft);margin-left:6px}
 .wide{overflow-x:auto;margin-top:10px}.wide svg{display:block}
 table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums;white-space:nowrap}
 th,td{text-align:right;padding:4px 10px;border-bottom:1px solid var(--grid)}th{font-weight:600;color:var(--soft)}
-td:first-child,th:first-child{text-align:left}td.ours{color:var(--accent);font-weight:600}td .r{color:var(--soft);font-size:11.5px}
+td:first-child,th:first-child{text-align:left}td.ours{color:var(--accent);font-weight:600}td .r{color:var(--soft);font-size:11.5px;font-weight:400}
 td.best{font-weight:600}
-ul{padding-left:20px;margin:6px 0}li{margin:2px 0}
+ul{padding-left:20px;margin:6px 0}.columns{columns:2 420px;column-gap:40px}li{break-inside:avoid}li{margin:2px 0}
 .warn{border-left:3px solid var(--accent);padding:6px 12px;margin:14px 0;background:var(--bad)}
 footer{margin-top:46px;padding-top:12px;border-top:1px solid var(--grid);font-size:13px;color:var(--soft)}
 """
@@ -68,14 +68,15 @@ def tiles(result) -> str:
 
 def behind_list(result) -> str:
     titles = {system["name"]: system["title"] for system in result["systems"]}
-    found = behind(result, {"peer", "threads"})
+    found = behind_by_row(result, {"peer", "threads"})
     if not any("ratio" in cell for row in result["rows"] for cell in row["cells"].values()):
         return ""
     if not found:
         return '<h2 id="behind">Where others are ahead</h2><p>In no row, beyond the noise.</p>'
-    items = "".join("<li>%s, P %d: %s, %s better</li>" % (escape(row["title"]), row["procs"], escape(titles.get(name, name)), factor(1 / ratio))
-                    for row, name, ratio in found)
-    return '<h2 id="behind">Where others are ahead</h2><ul class="small">%s</ul>' % items
+    items = "".join("<li>%s, P %d: %s</li>" % (escape(row["title"]), row["procs"], ", ".join(
+        "%s&nbsp;<b>%s</b>" % (escape(titles.get(name, name)), factor(1 / ratio)) for name, ratio in ahead)) for row, ahead in found)
+    return ('<h2 id="behind">Where others are ahead</h2><p class="soft small">By how much, where it is beyond the noise.</p>'
+            '<ul class="small columns">%s</ul>' % items)
 
 
 def cards(result, group) -> str:
@@ -91,11 +92,12 @@ def cards(result, group) -> str:
         direction = "more is better" if first["better"] == "higher" else "less is better"
         unit = "%s, %s" % (first["unit"], direction) if first["unit"] else direction
         systems = {system["name"]: system["title"] for system in result["systems"]}
-        notes = "; ".join("%s: %s" % (systems.get(name, name), note) for name, note in first["notes"].items()
+        about = result["workloads"].get(workload, {"what": "", "limit": "", "notes": {}})
+        notes = "; ".join("%s: %s" % (systems.get(name, name), note) for name, note in about["notes"].items()
                           if any("median" in row["cells"].get(name, {}) for row in rows))
         parts.append('<div class="card" data-row="%s.%s"><h3>%s <span class="soft small">%s</span>%s</h3><p class="soft">%s%s</p>%s%s</div>' % (
-            escape(workload), escape(metric), escape(first["title"]), escape(unit), badges, escape(sentence(first["what"])),
-            escape(" Bound: " + sentence(first["limit"])), svg.bars(rows, result),
+            escape(workload), escape(metric), escape(first["title"]), escape(unit), badges, escape(sentence(about["what"])),
+            escape(" Bound: " + sentence(about["limit"])), svg.bars(rows, result),
             '<p class="soft">† %s</p>' % escape(notes) if notes else ""))
     return '<div class="cards">' + "".join(parts) + "</div>"
 
@@ -114,7 +116,7 @@ def full_table(result) -> str:
             name = system["name"]
             cell = row["cells"].get(name)
             if cell is None:
-                reason = row["without"].get(name, "")
+                reason = result["workloads"].get(row["workload"], {}).get("without", {}).get(name, "")
                 cells.append('<td class="soft" title="%s">%s</td>' % (escape(reason), "–" if reason else ""))
             elif "median" not in cell:
                 cells.append('<td class="soft" title="%s">failed</td>' % escape(cell.get("error", "")))

@@ -2,51 +2,63 @@
 """The README's table, made from a stored result so that nobody has to believe a number without its machine and date."""
 
 from . import machine
-from .result import behind, factor, number
+from .result import behind_by_row, factor, number
 
 COLUMNS = ("weft", "go", "tokio", "kanal", "fiber", "asio", "tbb", "threads", "raw")
+REFERENCES = ("threads", "raw")
+
+
+def best_of(row, names):
+    best = None
+    for name in names:
+        value = row["cells"].get(name, {}).get("median")
+        if name in REFERENCES or value is None:
+            continue
+        if best is None or (value < row["cells"][best]["median"]) == (row["better"] == "lower"):
+            best = name
+    return best
+
+
+def cell_text(rows, name, used) -> str:
+    """The values at each P, joined by a stroke; bold where this system is the best."""
+    texts = []
+    for row in rows:
+        value = row["cells"].get(name, {}).get("median")
+        if value is None:
+            texts.append("-")
+        else:
+            texts.append("**%s**" % number(value) if best_of(row, used) == name else number(value))
+    return "" if all(text == "-" for text in texts) else " / ".join(texts)
 
 
 def table(result) -> str:
-    rows = [row for row in result["rows"] if row["headline"]]
-    used = [name for name in COLUMNS if any("median" in row["cells"].get(name, {}) for row in rows)]
+    headline = [row for row in result["rows"] if row["headline"]]
+    used = [name for name in COLUMNS if any("median" in row["cells"].get(name, {}) for row in headline)]
     titles = {system["name"]: system["title"] for system in result["systems"]}
     versions = {system["name"]: system["version"] for system in result["systems"]}
-    lines = ["| | P | " + " | ".join(titles[name] for name in used) + " |",
-             "|---|---|" + "---:|" * len(used)]
-    for row in rows:
-        peers = [name for name in used if name not in ("raw", "threads") and "median" in row["cells"].get(name, {})]
-        best = None
-        for name in peers:
-            value = row["cells"][name]["median"]
-            if best is None or (value < row["cells"][best]["median"]) == (row["better"] == "lower"):
-                best = name
-        cells = []
-        for name in used:
-            cell = row["cells"].get(name, {})
-            if "median" not in cell:
-                cells.append("")
-                continue
-            text = number(cell["median"])
-            cells.append("**%s**" % text if name == best else text)
-        unit = ", " + row["unit"] if row["unit"] and row["unit"] != "x" else ""
-        lines.append("| %s%s%s | %d | %s |" % (row["title"], unit, " ~" if row["noisy"] else "", row["procs"], " | ".join(cells)))
+    lines = ["| | P | " + " | ".join(titles[name] for name in used) + " |", "|---|---|" + "---:|" * len(used)]
+    for key in dict.fromkeys((row["workload"], row["metric"]) for row in headline):
+        rows = [row for row in headline if (row["workload"], row["metric"]) == key]
+        unit = ", " + rows[0]["unit"] if rows[0]["unit"] not in ("", "x") else ""
+        noisy = " ~" if any(row["noisy"] for row in rows) else ""
+        lines.append("| %s%s%s | %s | %s |" % (rows[0]["title"], unit, noisy, " / ".join(str(row["procs"]) for row in rows),
+                                              " | ".join(cell_text(rows, name, used) for name in used)))
     lines.append("")
-    lines.append("Medians of %d interleaved rounds on %s, %s. %s; %s. Bold: best of the runtimes; **raw limit** and **OS threads** "
-                 "show what the machine gives. Speed-ups and shares: more is better, all else: less."
+    lines.append("Medians of %d interleaved rounds, %s, on %s. %s; %s. Bold: the best runtime; the raw limit and OS threads show what the "
+                 "machine gives. More is better for speed-ups, shares and messages, less for all else.%s"
                  % (result["settings"]["rounds_done"], result["date"][:10], machine.summary(result["machine"]),
                     ", ".join("%s %s" % (titles[name], versions[name]) for name in used if versions.get(name)),
-                    result["machine"]["compiler"]))
-    if any(row["noisy"] for row in rows):
-        lines.append("~: the ratio to the best peer varies by more than 15 % between rounds.")
+                    result["machine"]["compiler"],
+                    " ~: the ratio to the best peer varies by more than 15 % between rounds." if any(row["noisy"] for row in headline) else ""))
     if result["settings"]["quick"]:
         lines.append("**Quick run: the sizes are too small for these numbers to mean anything.**")
-    worst = [entry for entry in behind(result, {"peer", "threads"}) if entry[0]["headline"]]
     lines.append("")
-    if worst:
-        lines.append("Where weft is not ahead: " + "; ".join(
-            "%s at P %d (%s is %s better)" % (row["title"], row["procs"], titles[name], factor(1 / ratio))
-            for row, name, ratio in worst) + ".")
+    behind = [(row, ahead) for row, ahead in behind_by_row(result, {"peer", "threads"}) if row["headline"]]
+    if "weft" not in used:
+        lines.append("weft was not measured.")
+    elif behind:
+        lines.append("Where others are ahead: " + "; ".join("%s, P %d: %s" % (row["title"], row["procs"], ", ".join(
+            "%s by %s" % (titles[name], factor(1 / ratio)) for name, ratio in ahead)) for row, ahead in behind) + ".")
     else:
-        lines.append("No peer is clearly ahead of weft in any of these rows.")
+        lines.append("In none of these rows is another runtime clearly ahead.")
     return "\n".join(lines)

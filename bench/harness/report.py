@@ -4,7 +4,8 @@
 import shutil
 
 from . import definitions, machine
-from .result import behind, factor, number, overall
+from .result import behind_by_row, factor, number, overall
+from .svg import short
 
 
 def columns(result):
@@ -29,7 +30,7 @@ def cell_text(row, name, best):
 
 def table(result) -> str:
     shown, everything = columns(result)
-    width = shutil.get_terminal_size((180, 40)).columns
+    width = shutil.get_terminal_size((240, 40)).columns
     names = [system["name"] for system in shown]
     texts = {}
     for row in result["rows"]:
@@ -96,11 +97,12 @@ def summary(result) -> str:
         lines.append("  %-14s weft ahead in %d rows, behind in %d, level in %d; mean over the headline rows %s"
                      % (titles.get(name, name), entry["ahead"], entry["behind"], entry["level"], factor(entry["mean"])
                         if entry["mean"] == entry["mean"] else "-"))
-    worst = behind(result, {"peer"})
+    worst = behind_by_row(result, {"peer"})
     if worst:
-        lines.append("Where a peer is ahead:")
-        for row, name, ratio in worst:
-            lines.append("  %s, P %d: %s %s" % (row["title"], row["procs"], titles.get(name, name), factor(ratio)))
+        lines.append("Where a peer is ahead (0.50x: twice as good):")
+        for row, ahead in worst:
+            lines.append("  %-50s P %d  %s" % (row["title"], row["procs"], ", ".join(
+                "%s %s" % (titles.get(name, name), factor(ratio)) for name, ratio in ahead)))
     return "\n".join(lines)
 
 
@@ -109,7 +111,7 @@ def scaling(result) -> str:
     titles = {system["name"]: system["title"] for system in result["systems"]}
     for curve in result.get("scaling", []):
         xs = sorted({point["x"] for line in curve["lines"] for point in line["points"]})
-        head = "%-24s" % ("Ps" if curve["axis"] == "procs" else "tasks") + "".join("%12s" % number(x).replace(".00", "") for x in xs)
+        head = "%-24s" % ("Ps" if curve["axis"] == "procs" else "tasks") + "".join("%12s" % short(x) for x in xs)
         lines.append("%s (%s)" % (curve["title"], curve["unit"]))
         lines.append("  " + head)
         for line in curve["lines"]:

@@ -4,10 +4,11 @@
 import json
 import math
 
-from . import definitions, statistics
+from . import statistics
 
 FORMAT = 1
 NOISY = 0.15  # a ratio whose spread is larger is marked
+CLEAR = 0.97  # who is less than 3 % ahead is level
 
 
 def row_from(workload, metric, procs, cells) -> dict:
@@ -15,9 +16,7 @@ def row_from(workload, metric, procs, cells) -> dict:
         "id": "%s.%s@%d" % (workload.name, metric.key, procs),
         "workload": workload.name, "group": workload.group, "metric": metric.key, "title": metric.title,
         "unit": metric.unit, "better": metric.better, "floor": metric.floor, "procs": procs,
-        "headline": metric.headline, "short": metric.short or metric.title,
-        "what": workload.what, "limit": workload.limit, "notes": dict(workload.notes), "without": dict(workload.without),
-        "cells": {},
+        "headline": metric.headline, "short": metric.short or metric.title, "cells": {},
     }
     for cell in cells:
         values = {number: sample[metric.key] for number, sample in cell.samples if metric.key in sample}
@@ -28,6 +27,12 @@ def row_from(workload, metric, procs, cells) -> dict:
             entry["error"] = "printed no " + metric.key
         row["cells"][cell.system.name] = entry
     return row
+
+
+def workload_entry(workload) -> dict:
+    """What the page says about a row, kept with the numbers: definitions may change later."""
+    return {"what": workload.what, "limit": workload.limit, "notes": dict(workload.notes), "without": dict(workload.without),
+            "args": dict(workload.args)}
 
 
 def clamp(row, value):
@@ -92,9 +97,9 @@ def overall(result: dict) -> dict:
             if not ratio:
                 continue
             entry = found.setdefault(name, {"ahead": 0, "behind": 0, "level": 0, "ratios": []})
-            if ratio["low"] > 1.0:
+            if ratio["low"] > 1.0 and ratio["median"] > 1 / CLEAR:
                 entry["ahead"] += 1
-            elif ratio["high"] < 1.0:
+            elif ratio["high"] < 1.0 and ratio["median"] < CLEAR:
                 entry["behind"] += 1
             else:
                 entry["level"] += 1
@@ -112,10 +117,18 @@ def behind(result: dict, systems=None) -> list:
     for row in result["rows"]:
         for name, cell in row["cells"].items():
             ratio = cell.get("ratio")
-            if ratio and ratio["high"] < 1.0 and name != "raw" and not name.startswith("weft:"):
+            if ratio and ratio["high"] < 1.0 and ratio["median"] < CLEAR and name != "raw" and not name.startswith("weft:"):
                 if systems is None or name in systems or kinds.get(name) in systems:
                     found.append((row, name, ratio["median"]))
     return sorted(found, key=lambda entry: entry[2])
+
+
+def behind_by_row(result: dict, systems=None) -> list:
+    """The same, one entry per row: (row, [(system, ratio), ...])."""
+    rows = {}
+    for row, name, ratio in behind(result, systems):
+        rows.setdefault(row["id"], (row, []))[1].append((name, ratio))
+    return list(rows.values())
 
 
 def number(value) -> str:
@@ -137,8 +150,8 @@ def number(value) -> str:
 
 
 def factor(ratio) -> str:
-    """2.34x: weft is that many times better; 0.5x: the other one is twice as good."""
-    return "%.0fx" % ratio if ratio >= 100 else "%.1fx" % ratio if ratio >= 10 else "%.2fx" % ratio
+    """2.3x: weft is that many times better; 0.50x: the other one is twice as good."""
+    return "%.0fx" % ratio if ratio >= 9.95 else "%.1fx" % ratio if ratio >= 0.995 else "%.2fx" % ratio
 
 
 def load(path: str) -> dict:
@@ -150,10 +163,27 @@ def load(path: str) -> dict:
 
 
 def save(result: dict, path: str):
+    """JSON with one row per line, so that two results can be compared by eye and by version control."""
+    def line(value):
+        return json.dumps(rounded(value), ensure_ascii=False)
+
+    parts = []
+    for key, value in result.items():
+        if isinstance(value, list) and value:
+            parts.append(" %s: [\n  %s\n ]" % (json.dumps(key), ",\n  ".join(line(entry) for entry in value)))
+        elif key == "workloads":
+            parts.append(" %s: {\n  %s\n }" % (json.dumps(key), ",\n  ".join(
+                "%s: %s" % (json.dumps(name), line(entry)) for name, entry in value.items())))
+        else:
+            parts.append(" %s: %s" % (json.dumps(key), line(value)))
     with open(path, "w", encoding="utf-8") as file:
-        json.dump(result, file, indent=1, sort_keys=False)
-        file.write("\n")
+        file.write("{\n" + ",\n".join(parts) + "\n}\n")
 
 
-def group_titles() -> dict:
-    return definitions.GROUPS
+def rounded(value):
+    """Six significant digits: more would be noise."""
+    if isinstance(value, float):
+        return float("%.6g" % value)
+    if isinstance(value, dict):
+        return {key: rounded(entry) for key, entry in value.items()}
+    return [rounded(entry) for entry in value] if isinstance(value, list) else value

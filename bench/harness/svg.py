@@ -43,11 +43,13 @@ def escape(text) -> str:
 
 
 def document(width, height, body, alone, label) -> str:
-    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">' % (
-        width, height, width, height, escape(label))
+    margin = 12 if alone else 0
+    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="%d %d %d %d" width="%d" height="%d" role="img" aria-label="%s">' % (
+        -margin, -margin, width + 2 * margin, height + 2 * margin, width + 2 * margin, height + 2 * margin, escape(label))
     if not alone:
         return head + body + "</svg>"
-    return head + "<style>" + style() + "</style>" + '<rect width="100%" height="100%" style="fill:var(--back)"/>' + body + "</svg>\n"
+    back = '<rect x="%d" y="%d" width="100%%" height="100%%" style="fill:var(--back)"/>' % (-margin, -margin)
+    return head + "<style>" + style() + "</style>" + back + body + "</svg>\n"
 
 
 def text(x, y, content, classes="", extra="") -> str:
@@ -90,8 +92,8 @@ def overview(result, systems=("go", "tokio", "kanal", "fiber", "asio", "tbb"), a
         return ""
     titles = {system["name"]: system["title"] for system in result["systems"]}
     used = [name for name in systems if any(row["cells"].get(name, {}).get("ratio") for row in rows)]
-    left, right, top, line_height, width = 232, 64, 66, 21, 880
-    height = top + line_height * len(rows) + 34
+    left, right, top, line_height, width = 236, 76, 66, 20, 1000
+    height = top + line_height * len(rows) + 30
     low, high = ratio_range(rows, used)
     plot = width - left - right
 
@@ -117,11 +119,12 @@ def overview(result, systems=("go", "tokio", "kanal", "fiber", "asio", "tbb"), a
         y = top + line_height * index + line_height / 2
         if index and row["group"] != rows[index - 1]["group"]:
             body.append('<line x1="0" y1="%.1f" x2="%d" y2="%.1f" class="grid"/>' % (y - line_height / 2, width, y - line_height / 2))
-        body.append(text(left - 34, y + 4, row["short"] + (" ~" if row["noisy"] else ""), "end"))
+        if not index or row["short"] != rows[index - 1]["short"]:
+            body.append(text(left - 34, y + 4, row["short"], "end"))
         body.append(text(left - 8, y + 4, "P%d" % row["procs"], "soft small end"))
         best = row["best_peer"]
         ours = row["cells"]["weft"]["median"]
-        body.append(text(width - 4, y + 4, "%s %s" % (number(ours), row["unit"] if row["unit"] != "x" else "x"), "ours end small"))
+        body.append(text(width - 4, y + 4, number(ours) + ("x" if row["unit"] == "x" else " " + row["unit"]), "ours end small"))
         for name in used:
             ratio = row["cells"].get(name, {}).get("ratio")
             if not ratio:
@@ -133,8 +136,8 @@ def overview(result, systems=("go", "tokio", "kanal", "fiber", "asio", "tbb"), a
             fill = "fill:%s" % colour(name) if not ratio["noisy"] else "fill:var(--back);stroke:%s;stroke-width:2" % colour(name)
             mark += '<circle cx="%.1f" cy="%.1f" r="%s" style="%s"/>' % (place(ratio["median"]), y, "5.5" if name == best else "4.2", fill)
             body.append(titled(tip, mark))
-    body.append(text(left, bottom + 22, "each dot: how many times better weft is; the large one is the best peer, a hollow one varies "
-                     "by more than 15 %; right: weft's median", "soft small"))
+    body.append(text(left, bottom + 20, "Each dot: how many times better weft is. Large: best peer. Hollow: varies by more than 15 %. "
+                     "Right: weft's median.", "soft small"))
     return document(width, height, "".join(body), alone, "weft against its peers, ratio per workload")
 
 
@@ -169,6 +172,7 @@ def bars(rows, result, alone=False, width=420, title="") -> str:
             value = cell["median"]
             length = max(min(max(value, 0), limit) / limit * plot, 1.5)
             cut = value > limit * 1.001
+            end = left + length
             shape = '<rect x="%d" y="%.1f" width="%.1f" height="%d" rx="2" style="fill:%s"/>' % (left, y, length, bar, colour(name))
             if cut:
                 shape += '<path d="M%.1f %.1f l5 %.1f l-5 %.1f l5 %.1f" style="fill:none;stroke:var(--back);stroke-width:3"/>' % (
@@ -178,18 +182,19 @@ def bars(rows, result, alone=False, width=420, title="") -> str:
                 q1, q3 = ordered[len(ordered) // 4], ordered[-1 - len(ordered) // 4]
                 a, b = (left + min(max(q, 0), limit) / limit * plot for q in (q1, q3))
                 if b - a > 1.5:
+                    end = max(end, b)
                     shape += '<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" class="whisker"/>' % (a, y + bar / 2, b, y + bar / 2)
             ratio = cell.get("ratio")
             label = number(value)
             tip = "%s: median %s %s of %d runs, spread %.0f %%" % (
                 titles.get(name, name), number(value), row["unit"], len(cell["values"]), cell["spread"] * 100)
-            note = row["notes"].get(name)
+            note = result["workloads"].get(row["workload"], {}).get("notes", {}).get(name)
             if note:
                 tip += " (%s)" % note
-            inner = text(left - 6, y + bar - 3, titles.get(name, name) + ("†" if note else ""), "end small" + (" ours" if name == "weft" else ""))
-            inner += shape + text(left + length + 6, y + bar - 3, label, "small" + (" ours" if name == "weft" else ""))
+            inner = text(left - 6, y + bar - 3, titles.get(name, name) + ("†" if note and not alone else ""), "end small" + (" ours" if name == "weft" else ""))
+            inner += shape + text(end + 6, y + bar - 3, label, "small" + (" ours" if name == "weft" else ""))
             if ratio:
-                inner += text(left + length + 12 + 6.6 * len(label), y + bar - 3, factor(ratio["median"]) + ("~" if ratio["noisy"] else ""), "soft small")
+                inner += text(end + 12 + 6.6 * len(label), y + bar - 3, factor(ratio["median"]) + ("~" if ratio["noisy"] else ""), "soft small")
             body.append(titled(tip, inner))
             y += bar + gap
         for name in failed:
@@ -208,7 +213,7 @@ def curve_chart(curve, result, alone=False, width=420, height=250) -> str:
     if not values:
         return ""
     xs = sorted({point["x"] for line in lines for point in line["points"]})
-    left, right, top, bottom = 52, 104, 14, 34
+    left, right, top, bottom = 52, 104, 24, 34
     log = max(values) / min(values) > 8
     low, high = (min(values) / 1.3, max(values) * 1.3) if log else (0.0, max(values) * 1.1)
 
@@ -223,9 +228,9 @@ def curve_chart(curve, result, alone=False, width=420, height=250) -> str:
     body = []
     for tick in (nice_ticks(low, high) if log else linear_ticks(high)):
         body.append('<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" class="grid"/>' % (left, py(tick), width - right, py(tick)))
-        body.append(text(left - 6, py(tick) + 4, number(tick), "soft small end"))
+        body.append(text(left - 6, py(tick) + 4, short(tick), "soft small end"))
     for x in xs:
-        body.append(text(px(x), height - bottom + 16, number(x).replace(".00", "").replace(".0k", "k"), "soft small mid"))
+        body.append(text(px(x), height - bottom + 16, short(x), "soft small mid"))
     body.append(text((left + width - right) / 2, height - 4, "Ps" if curve["axis"] == "procs" else "tasks", "soft small mid"))
     body.append(text(left - 6, 10, curve["unit"], "soft small end"))
     ends = []
@@ -247,6 +252,14 @@ def curve_chart(curve, result, alone=False, width=420, height=250) -> str:
     for y, x, label, name in ends:
         body.append(text(x + 8, y + 4, label, "small" + (" bold" if name == "weft" else ""), ' style="fill:%s"' % colour(name)))
     return document(width, height, "".join(body), alone, curve["title"])
+
+
+def short(value) -> str:
+    """A tick: 250, 1k, 1.5M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return "%g%s" % (value / size, letter)
+    return "%g" % value
 
 
 def linear_ticks(high):

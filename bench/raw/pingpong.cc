@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ping-pong: on one core two bare context switches; on two cores a cache line that two spinning threads pass back and forth.
-#include "raw/context.h"
 #include "common/affinity.h"
+#include "raw/context.h"
 
 #include <thread>
 

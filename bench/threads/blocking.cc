@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // blocking: computing threads count chunks of 20 us, first alone, then beside `blockers` threads that block for 1 ms
 // again and again.
-#include "common/bench.h"
 #include "common/affinity.h"
+#include "common/bench.h"
 
 #include <thread>
 

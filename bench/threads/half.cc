@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // half: start one thread that computes `work-us`, compute as long oneself, join; speed-up over doing both in a row.
-#include "common/bench.h"
 #include "common/affinity.h"
+#include "common/bench.h"
 
 #include <thread>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // mutex: `tasks` threads lock and unlock one std::mutex `count` times each.
-#include "common/bench.h"
 #include "common/affinity.h"
+#include "common/bench.h"
 
 #include <mutex>
 #include <thread>

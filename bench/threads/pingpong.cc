@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ping-pong: two threads, two binary semaphores (futexes), `count` round trips.
-#include "common/bench.h"
 #include "common/affinity.h"
+#include "common/bench.h"
 
 #include <semaphore>
 #include <thread>

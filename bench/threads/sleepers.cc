@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sleepers: `tasks` threads sleep `count` times for a random 1 to 50 ms; wall and CPU time, lateness.
-#include "common/bench.h"
 #include "common/affinity.h"
+#include "common/bench.h"
 
 #include <thread>
 

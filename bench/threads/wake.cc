@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // wake: after `gap-us` of quiet, thread A wakes the waiting B and keeps computing for 2 ms: time until B runs.
-#include "common/bench.h"
 #include "common/affinity.h"
+#include "common/bench.h"
 
 #include <semaphore>
 #include <thread>

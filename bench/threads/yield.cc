@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // yield: `tasks` threads call sched_yield `count` times each.
-#include "common/bench.h"
 #include "common/affinity.h"
+#include "common/bench.h"
 
 #include <sched.h>
 

@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
     start = bench::now_ns();
     for (long i = 0; i < count; ++i) weft::blocking([] { syscall(SYS_getpid); });
     bench::report("beyond_ns", (bench::now_ns() - start - plain) / static_cast<double>(count));
-    bench::report("switches", static_cast<double>(bench::voluntary_switches() - switches) * 1000 / static_cast<double>(count));
+    bench::report("switches",
+                  static_cast<double>(bench::voluntary_switches() - switches) * 1000 / static_cast<double>(count));
   });
 }

@@ -18,7 +18,8 @@ int main(int argc, char** argv) {
     std::vector<weft::timer> timers;
     timers.reserve(static_cast<std::size_t>(count));
     double start = bench::now_ns();
-    for (long i = 0; i < count; ++i) timers.push_back(weft::after_func(hours(1) + microseconds(i * 7919 % count), [] {}));
+    for (long i = 0; i < count; ++i)
+      timers.push_back(weft::after_func(hours(1) + microseconds(i * 7919 % count), [] {}));
     bench::report("create_ns", (bench::now_ns() - start) / static_cast<double>(count));
     long stopped = 0;
     start = bench::now_ns();
