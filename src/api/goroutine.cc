@@ -24,8 +24,12 @@ sched::Goroutine* require_goroutine(const char* what) {
 // --- this_goroutine::exit ---
 // A forced unwind, as pthread_exit's: destructors and catch (...) blocks run, but no handler can end it.
 
-_Unwind_Reason_Code unwind_step(int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*, _Unwind_Context*, void*) {
-  if ((actions & _UA_END_OF_STACK) != 0) sched::end_goroutine();
+_Unwind_Reason_Code unwind_step(int, _Unwind_Action actions, _Unwind_Exception_Class,
+                                _Unwind_Exception* unwinding, _Unwind_Context*, void*) {
+  if ((actions & _UA_END_OF_STACK) != 0) {
+    delete unwinding;
+    sched::end_goroutine();
+  }
   return _URC_NO_REASON;
 }
 
@@ -56,11 +60,10 @@ void set_name(std::string_view name) {
 void exit() {
   sched::Goroutine* g = require_goroutine("this_goroutine::exit");
   static_cast<void>(g);
-  // On the goroutine's stack, which it outlives: the unwinder keeps a pointer to it until the last frame.
-  _Unwind_Exception unwinding{};
-  unwinding.exception_class = 0;
-  unwinding.exception_cleanup = exit_swallowed;
-  _Unwind_ForcedUnwind(&unwinding, unwind_step, nullptr);
+  // Not in this frame: each landing pad runs with the frames below its own gone.
+  auto* unwinding = new _Unwind_Exception{};
+  unwinding->exception_cleanup = exit_swallowed;
+  _Unwind_ForcedUnwind(unwinding, unwind_step, nullptr);
   base::fatal("weft: this_goroutine::exit() could not unwind the stack");
 }
 
