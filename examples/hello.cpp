@@ -1,7 +1,7 @@
 // The README's twenty lines: a thousand goroutines, joined tasks, a value and an exception that reach the one who waits.
+#include <weft/weft.h>
 #include <cstdio>
 #include <stdexcept>
-#include <weft/weft.h>
 
 int main() {
   return weft::run([] {

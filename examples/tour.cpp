@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <weft/weft.h>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -10,7 +11,6 @@
 #include <stdexcept>
 #include <thread>
 #include <vector>
-#include <weft/weft.h>
 
 using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
@@ -57,8 +57,10 @@ void a_hundred_thousand_goroutines() {
   const auto stats = weft::runtime::read_stats();
   go_on.set();
   finished.wait();
-  std::printf("   %d goroutines parked at once on %llu threads\n", kCount, static_cast<unsigned long long>(stats.threads));
-  std::printf("   %.2f us each to start and park, %.1f KiB of memory each\n", created / kCount * 1e6, used * 1024 / kCount);
+  std::printf("   %d goroutines parked at once on %llu threads\n", kCount,
+              static_cast<unsigned long long>(stats.threads));
+  std::printf("   %.2f us each to start and park, %.1f KiB of memory each\n", created / kCount * 1e6,
+              used * 1024 / kCount);
   std::printf("   all woken and finished, sum %ld\n", sum.load());
 }
 
@@ -76,8 +78,8 @@ void work_spreads() {
   const double parallel = seconds_since(start);
   const auto after = weft::runtime::read_stats();
   const double serial = kTasks * std::chrono::duration<double>(kLength).count();
-  std::printf("   %d tasks of 100 us, all started on one P: %.0f ms instead of %.0f (%.2f x on %d Ps)\n", kTasks, parallel * 1e3, serial * 1e3,
-              serial / parallel, procs);
+  std::printf("   %d tasks of 100 us, all started on one P: %.0f ms instead of %.0f (%.2f x on %d Ps)\n", kTasks,
+              parallel * 1e3, serial * 1e3, serial / parallel, procs);
   std::printf("   %llu steals moved %llu goroutines; %llu came through the global queue\n",
               static_cast<unsigned long long>(after.steals_won - before.steals_won),
               static_cast<unsigned long long>(after.goroutines_stolen - before.goroutines_stolen),
@@ -104,9 +106,11 @@ void a_blocked_call_stops_nobody() {
   });
   group.wait();
   const auto after = weft::runtime::read_stats();
-  std::printf("   while one goroutine sat in a 200 ms sleep of the kernel, another ran %ld rounds on the same P\n", rounds.load());
+  std::printf("   while one goroutine sat in a 200 ms sleep of the kernel, another ran %ld rounds on the same P\n",
+              rounds.load());
   std::printf("   the P changed hands %llu times (%llu taken back by the monitor)\n",
-              static_cast<unsigned long long>(after.handoffs - before.handoffs), static_cast<unsigned long long>(after.retakes - before.retakes));
+              static_cast<unsigned long long>(after.handoffs - before.handoffs),
+              static_cast<unsigned long long>(after.retakes - before.retakes));
   weft::runtime::set_maxprocs(old);
 }
 
@@ -128,7 +132,8 @@ void a_goroutine_with_its_own_thread() {
     for (; visited < 1000; ++visited) weft::this_goroutine::yield();
   });
   group.wait();
-  std::printf("   after 100 naps it is %s on the thread it locked; its neighbour yielded %d times meanwhile\n", stayed ? "still" : "NOT", visited);
+  std::printf("   after 100 naps it is %s on the thread it locked; its neighbour yielded %d times meanwhile\n",
+              stayed ? "still" : "NOT", visited);
 }
 
 // --- 5 ---
@@ -199,9 +204,9 @@ int main() {
     a_million_spawns();
     results_and_errors();
     const auto stats = weft::runtime::read_stats();
-    std::printf("\n%llu goroutines were run by %llu threads; %llu switches, %llu futex sleeps\n", static_cast<unsigned long long>(stats.spawns),
-                static_cast<unsigned long long>(stats.threads_created), static_cast<unsigned long long>(stats.switches),
-                static_cast<unsigned long long>(stats.parks));
+    std::printf("\n%llu goroutines were run by %llu threads; %llu switches, %llu futex sleeps\n",
+                static_cast<unsigned long long>(stats.spawns), static_cast<unsigned long long>(stats.threads_created),
+                static_cast<unsigned long long>(stats.switches), static_cast<unsigned long long>(stats.parks));
     return 0;
   });
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <cxxabi.h>
 #include <chrono>
 #include <cstdint>
-#include <cxxabi.h>
 #include <functional>
 #include <iosfwd>
 #include <string_view>
@@ -76,7 +76,8 @@ WEFT_ALWAYS_INLINE State* launch_task(prepared_task prepared, C&& closure) {
       if (state != nullptr) destroy_state(state);
     }
   } undo_state{state};
-  launch(prepared.spawn, [state, closure = std::decay_t<C>(std::forward<C>(closure))]() mutable { run_for_task(state, closure); });
+  launch(prepared.spawn,
+         [state, closure = std::decay_t<C>(std::forward<C>(closure))]() mutable { run_for_task(state, closure); });
   undo_state.state = nullptr;
   return state;
 }
@@ -142,7 +143,8 @@ class [[nodiscard]] task {
 
  private:
   void require(const char* what) const {
-    if (state_ == nullptr) throw logic_error(std::string("weft: task::") + what + ": the task was joined, detached or moved from before");
+    if (state_ == nullptr)
+      throw logic_error(std::string("weft: task::") + what + ": the task was joined, detached or moved from before");
   }
   void drop() noexcept {
     if (state_->drop()) detail::destroy_state(state_);
@@ -175,15 +177,17 @@ template <class F, class... A>
 WEFT_ALWAYS_INLINE auto spawn(F&& f, A&&... arguments) {
   using result = std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...>;
   detail::refuse_empty(f);
-  return task<result>(detail::launch_task<detail::task_state<result>>(
-      detail::prepare_task(sizeof(detail::task_state<result>)), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
+  return task<result>(
+      detail::launch_task<detail::task_state<result>>(detail::prepare_task(sizeof(detail::task_state<result>)),
+                                                      detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
 }
 template <class F, class... A>
 WEFT_ALWAYS_INLINE auto spawn(const go_options& options, F&& f, A&&... arguments) {
   using result = std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...>;
   detail::refuse_empty(f);
-  return task<result>(detail::launch_task<detail::task_state<result>>(
-      detail::prepare_task(options, sizeof(detail::task_state<result>)), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
+  return task<result>(
+      detail::launch_task<detail::task_state<result>>(detail::prepare_task(options, sizeof(detail::task_state<result>)),
+                                                      detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
 }
 
 // Runs f as a goroutine and blocks this thread (or goroutine) until it returns: its value, or its exception.
@@ -193,7 +197,8 @@ auto run(const options& wanted, F&& f) {
   detail::refuse_empty(f);
   detail::apply_options(wanted);
   using state_type = detail::task_state<result>;
-  task<result> main_task(detail::launch_task<state_type>(detail::prepare_task(sizeof(state_type)), detail::main_closure<F>{&f}));
+  task<result> main_task(
+      detail::launch_task<state_type>(detail::prepare_task(sizeof(state_type)), detail::main_closure<F>{&f}));
   struct returned {
     ~returned() { detail::run_returned(); }
   } note;

@@ -34,7 +34,8 @@ struct stats {
   // Beyond the contract: what shows the further improvements of the design at work.
   std::uint64_t same_thread = 0, other_thread = 0;  // a P met the M it last ran with, or another
   std::uint64_t same_processor = 0;                 // a goroutine was resumed on the P it last ran on
-  std::uint64_t slots_stolen = 0, idle_runs = 0, locked_handoffs = 0, long_calls = 0, passive_sleeps = 0, spins = 0, starts = 0;
+  std::uint64_t slots_stolen = 0, idle_runs = 0, locked_handoffs = 0, long_calls = 0, passive_sleeps = 0, spins = 0,
+                starts = 0;
 };
 
 namespace runtime {

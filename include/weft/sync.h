@@ -62,17 +62,20 @@ class mutex {
 
   void lock() {
     std::uint32_t unlocked = 0;
-    if (!state_.compare_exchange_strong(unlocked, kLocked, std::memory_order_acquire, std::memory_order_relaxed)) [[unlikely]]
+    if (!state_.compare_exchange_strong(unlocked, kLocked, std::memory_order_acquire, std::memory_order_relaxed))
+        [[unlikely]]  // pairs: mutex.state
       lock_slow(detail::forever);
   }
   bool try_lock() noexcept {
     std::uint32_t state = state_.load(std::memory_order_relaxed);
     return (state & (kLocked | kHandOver)) == 0 &&
-           state_.compare_exchange_strong(state, state | kLocked, std::memory_order_acquire, std::memory_order_relaxed);
+           state_.compare_exchange_strong(state, state | kLocked, std::memory_order_acquire,
+                                          std::memory_order_relaxed);  // pairs: mutex.state
   }
   void unlock() {
     std::uint32_t alone = kLocked;
-    if (!state_.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed)) [[unlikely]]
+    if (!state_.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed))
+        [[unlikely]]  // pairs: mutex.state
       unlock_slow();
   }
 
@@ -93,7 +96,7 @@ class event {
   event(const event&) = delete;
   void set();
   void reset() noexcept;
-  bool is_set() const noexcept { return set_.load(std::memory_order_acquire); }
+  bool is_set() const noexcept { return set_.load(std::memory_order_acquire); }  // pairs: event.set
   void wait() { wait_until_ns(detail::forever); }
   template <class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> limit) {

@@ -8,7 +8,7 @@ void event::set() {
   sched::WaitQueue& queue = sched::open(queue_);
   sched::WaitList released;
   queue.lock.lock();
-  set_.store(true, std::memory_order_release);
+  set_.store(true, std::memory_order_release);  // pairs: event.set
   while (sched::Waiter* waiter = queue.list.pop()) released.push(*waiter);
   queue.lock.unlock();
   while (sched::Waiter* waiter = released.front()) {
@@ -17,7 +17,7 @@ void event::set() {
   }
 }
 
-void event::reset() noexcept { set_.store(false, std::memory_order_release); }
+void event::reset() noexcept { set_.store(false, std::memory_order_release); }  // pairs: event.set
 
 bool event::wait_until_ns(std::int64_t deadline_ns) {
   if (is_set()) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <string>
 #include <unwind.h>
+#include <string>
 
 #include "api/start.h"
 #include "api/thread_locals.h"
@@ -17,15 +17,16 @@ namespace {
 
 sched::Goroutine* require_goroutine(const char* what) {
   sched::Goroutine* g = os::current_p() != nullptr ? os::current_g() : nullptr;
-  if (g == nullptr) throw logic_error(std::string("weft: ") + what + ": only a goroutine can do that; this is a plain thread");
+  if (g == nullptr)
+    throw logic_error(std::string("weft: ") + what + ": only a goroutine can do that; this is a plain thread");
   return g;
 }
 
 // --- this_goroutine::exit ---
 // A forced unwind, as pthread_exit's: destructors and catch (...) blocks run, but no handler can end it.
 
-_Unwind_Reason_Code unwind_step(int, _Unwind_Action actions, _Unwind_Exception_Class,
-                                _Unwind_Exception* unwinding, _Unwind_Context*, void*) {
+_Unwind_Reason_Code unwind_step(int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception* unwinding, _Unwind_Context*,
+                                void*) {
   if ((actions & _UA_END_OF_STACK) != 0) {
     delete unwinding;
     sched::end_goroutine();
@@ -160,7 +161,8 @@ no_preempt::~no_preempt() {
   if (m == nullptr) return;
   m->no_preempt.store_relaxed(m->no_preempt.load_relaxed() - 1);
   // A request that came meanwhile is honoured at the next check: re-arm it.
-  if (m->no_preempt.load_relaxed() == 0 && m->p != nullptr && m->p->attention.load_relaxed() != 0) detail::preempt_requested = 1;
+  if (m->no_preempt.load_relaxed() == 0 && m->p != nullptr && m->p->attention.load_relaxed() != 0)
+    detail::preempt_requested = 1;
 }
 
 }  // namespace weft

@@ -99,7 +99,9 @@ void abandon_record(prepared_record prepared) noexcept {
   give_record(prepared.record);
 }
 
-void launch_record(prepared_record prepared) noexcept { sched::submit(sched::Runnable(prepared.record, prepared.has_extra)); }
+void launch_record(prepared_record prepared) noexcept {
+  sched::submit(sched::Runnable(prepared.record, prepared.has_extra));
+}
 
 void release_extra(spawn_record* record) noexcept { destroy_extra(extra_of(record)); }
 
@@ -125,6 +127,8 @@ prepared_task prepare_task(const go_options& options, std::size_t state_size) {
 
 void free_block(void* block) noexcept { give_record(static_cast<spawn_record*>(block)); }
 
-void throw_empty_function() { throw logic_error("weft: go/spawn/run: the function is empty (a null pointer or an empty std::function)"); }
+void throw_empty_function() {
+  throw logic_error("weft: go/spawn/run: the function is empty (a null pointer or an empty std::function)");
+}
 
 }  // namespace weft::detail

@@ -37,24 +37,27 @@ bool mutex::lock_slow(std::int64_t deadline_ns) {
     std::uint32_t state = state_.load(std::memory_order_relaxed);
     for (;;) {
       if ((state & kLocked) == 0) {
-        if (state_.compare_exchange_weak(state, state | kLocked, std::memory_order_acquire)) {
+        if (state_.compare_exchange_weak(state, state | kLocked, std::memory_order_acquire)) {  // pairs: mutex.state
           queue.lock.unlock();
           return true;
         }
-      } else if (state_.compare_exchange_weak(state, (state + kOneWaiter) | (impatient ? kHandOver : 0), std::memory_order_acq_rel)) {
+      } else if (state_.compare_exchange_weak(state, (state + kOneWaiter) | (impatient ? kHandOver : 0),
+                                              std::memory_order_acq_rel)) {  // pairs: mutex.state
         break;
       }
     }
     wait.begin();
-    if (waiting_since != 0) queue.list.push_front(waiter);
-    else queue.list.push(waiter);
+    if (waiting_since != 0)
+      queue.list.push_front(waiter);
+    else
+      queue.list.push(waiter);
     queue.lock.unlock();
     if (waiting_since == 0) waiting_since = os::now_ns();
     if (!wait.wait()) {
       queue.lock.lock();
       if (waiter.queued) {
         queue.list.remove(waiter);
-        state_.fetch_sub(kOneWaiter, std::memory_order_acq_rel);
+        state_.fetch_sub(kOneWaiter, std::memory_order_acq_rel);  // pairs: mutex.state
       }
       queue.lock.unlock();
       return false;
@@ -79,8 +82,9 @@ void mutex::unlock_slow() {
   for (;;) {
     std::uint32_t desired = hand_over ? state : state & ~kLocked;
     if (next != nullptr) desired -= kOneWaiter;
-    if (queue.list.empty()) desired &= kLocked;  // nobody is left: no hand-over, no count (timed-out waiters left by themselves)
-    if (state_.compare_exchange_weak(state, desired, std::memory_order_acq_rel)) break;
+    if (queue.list.empty())
+      desired &= kLocked;  // nobody is left: no hand-over, no count (timed-out waiters left by themselves)
+    if (state_.compare_exchange_weak(state, desired, std::memory_order_acq_rel)) break;  // pairs: mutex.state
   }
   queue.lock.unlock();
   if (next == nullptr) return;

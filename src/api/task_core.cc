@@ -40,7 +40,7 @@ void task_core::finish() noexcept {
     return;  // as in Go: the others go on, and nobody returns from run()
   }
   WEFT_DELAY_SITE("task.finishing");
-  const std::uintptr_t before = word_.exchange(kDone, std::memory_order_acq_rel);
+  const std::uintptr_t before = word_.exchange(kDone, std::memory_order_acq_rel);  // pairs: task.word
   if (before == 0) return;
   if ((before & kWaiter) == 0) {
     sched::ready(reinterpret_cast<sched::Goroutine*>(before));
@@ -51,7 +51,7 @@ void task_core::finish() noexcept {
   if (waiter->choice == nullptr || waiter->choice->fire(waiter)) {
     who.wake();
   } else {
-    released(*waiter).store(true, std::memory_order_release);
+    released(*waiter).store(true, std::memory_order_release);  // pairs: task.released
   }
 }
 
@@ -63,7 +63,8 @@ void task_core::wait_slow() noexcept {
   }
   sched::begin_wait(g, WaitReason::kJoin, this);
   std::uintptr_t nobody = 0;
-  if (word_.compare_exchange_strong(nobody, reinterpret_cast<std::uintptr_t>(g), std::memory_order_acq_rel)) {
+  if (word_.compare_exchange_strong(nobody, reinterpret_cast<std::uintptr_t>(g),
+                                    std::memory_order_acq_rel)) {  // pairs: task.word
     sched::park();
   } else {
     sched::call_off_wait(g);
@@ -79,15 +80,15 @@ bool task_core::wait_until(std::int64_t deadline_ns) noexcept {
   wait.begin();
   const std::uintptr_t mine = reinterpret_cast<std::uintptr_t>(&waiter) | kWaiter;
   std::uintptr_t expected = 0;
-  if (!word_.compare_exchange_strong(expected, mine, std::memory_order_acq_rel)) {
+  if (!word_.compare_exchange_strong(expected, mine, std::memory_order_acq_rel)) {  // pairs: task.word
     wait.call_off();
     return true;  // done meanwhile
   }
   if (wait.wait()) return true;
   WEFT_DELAY_SITE("task.gave_up");
   expected = mine;
-  if (word_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) return false;
-  while (!released(waiter).load(std::memory_order_acquire)) sched_yield();
+  if (word_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) return false;  // pairs: task.word
+  while (!released(waiter).load(std::memory_order_acquire)) sched_yield();                  // pairs: task.released
   return true;
 }
 

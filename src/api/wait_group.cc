@@ -13,10 +13,10 @@ std::int32_t count_of(std::uint64_t state) { return static_cast<std::int32_t>(st
 
 void wait_group::add(int n) {
   const std::uint64_t delta = static_cast<std::uint64_t>(static_cast<std::int64_t>(n)) << 32;
-  const std::uint64_t before = state_.fetch_add(delta, std::memory_order_acq_rel);
+  const std::uint64_t before = state_.fetch_add(delta, std::memory_order_acq_rel);  // pairs: wait_group.state
   const std::int64_t count = std::int64_t{count_of(before)} + n;
   if (count < 0 || count > INT32_MAX) [[unlikely]] {
-    state_.fetch_sub(delta, std::memory_order_acq_rel);
+    state_.fetch_sub(delta, std::memory_order_acq_rel);  // pairs: wait_group.state
     throw logic_error(count < 0 ? "weft: negative wait_group counter" : "weft: wait_group counter overflow");
   }
   if (count != 0 || static_cast<std::uint32_t>(before) == 0) [[likely]]
@@ -30,7 +30,7 @@ void wait_group::add(int n) {
     released.push(*waiter);
     ++taken;
   }
-  state_.fetch_sub(taken, std::memory_order_acq_rel);
+  state_.fetch_sub(taken, std::memory_order_acq_rel);  // pairs: wait_group.state
   queue.lock.unlock();
   while (sched::Waiter* waiter = released.front()) {  // their choices are decided: no pop()
     released.remove(*waiter);
@@ -39,19 +39,19 @@ void wait_group::add(int n) {
 }
 
 bool wait_group::wait_until_ns(std::int64_t deadline_ns) {
-  if (count_of(state_.load(std::memory_order_acquire)) == 0) return true;
+  if (count_of(state_.load(std::memory_order_acquire)) == 0) return true;  // pairs: wait_group.state
   sched::Wait wait(sched::WaitReason::kWaitGroup, this, deadline_ns);
   sched::Waiter waiter;
   wait.attach(waiter);
   sched::WaitQueue& queue = sched::open(queue_);
   queue.lock.lock();
-  std::uint64_t state = state_.load(std::memory_order_acquire);
+  std::uint64_t state = state_.load(std::memory_order_acquire);  // pairs: wait_group.state
   do {
     if (count_of(state) == 0) {
       queue.lock.unlock();
       return true;
     }
-  } while (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel));
+  } while (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel));  // pairs: wait_group.state
   wait.begin();
   queue.list.push(waiter);
   queue.lock.unlock();
@@ -59,7 +59,7 @@ bool wait_group::wait_until_ns(std::int64_t deadline_ns) {
   queue.lock.lock();
   if (waiter.queued) {
     queue.list.remove(waiter);
-    state_.fetch_sub(1, std::memory_order_acq_rel);
+    state_.fetch_sub(1, std::memory_order_acq_rel);  // pairs: wait_group.state
   }
   queue.lock.unlock();
   return false;

@@ -30,7 +30,8 @@ struct Fiber {
 };
 
 // `bottom` is the lowest address of the stack.
-inline void fiber_create([[maybe_unused]] Fiber& fiber, [[maybe_unused]] const void* bottom, [[maybe_unused]] std::size_t size) {
+inline void fiber_create([[maybe_unused]] Fiber& fiber, [[maybe_unused]] const void* bottom,
+                         [[maybe_unused]] std::size_t size) {
 #if WEFT_ASAN
   fiber.bottom = bottom;
   fiber.size = size;
@@ -40,7 +41,8 @@ inline void fiber_create([[maybe_unused]] Fiber& fiber, [[maybe_unused]] const v
 #endif
 }
 
-inline void fiber_adopt_thread([[maybe_unused]] Fiber& fiber, [[maybe_unused]] const void* bottom, [[maybe_unused]] std::size_t size) {
+inline void fiber_adopt_thread([[maybe_unused]] Fiber& fiber, [[maybe_unused]] const void* bottom,
+                               [[maybe_unused]] std::size_t size) {
 #if WEFT_ASAN
   fiber.bottom = bottom;
   fiber.size = size;

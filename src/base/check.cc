@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "base/check.h"
 
-#include <atomic>
+#include <unistd.h>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <unistd.h>
+
+#include "base/atomic.h"
 
 namespace weft::base {
 namespace {
 
-std::atomic<DescribeThread> describe_thread{nullptr};
+Atom<DescribeThread> describe_thread{nullptr};
 
 std::size_t clamp_length(int printed, std::size_t size) {
   if (printed < 0) return 0;
@@ -22,16 +23,17 @@ std::size_t clamp_length(int printed, std::size_t size) {
 void print_message(const char* format, va_list arguments, bool with_thread) noexcept {
   char text[2048];
   std::size_t length = clamp_length(std::snprintf(text, sizeof text, "fatal error: "), sizeof text);
-  length += clamp_length(std::vsnprintf(text + length, sizeof text - length - 1, format, arguments), sizeof text - length - 1);
+  length += clamp_length(std::vsnprintf(text + length, sizeof text - length - 1, format, arguments),
+                         sizeof text - length - 1);
   text[length++] = '\n';
-  if (DescribeThread describe = describe_thread.load(std::memory_order_relaxed); with_thread && describe)
+  if (DescribeThread describe = describe_thread.load_relaxed(); with_thread && describe)
     length += describe(text + length, sizeof text - length);
   write_stderr(text, length);
 }
 
 }  // namespace
 
-void set_describe_thread(DescribeThread describe) noexcept { describe_thread.store(describe, std::memory_order_relaxed); }
+void set_describe_thread(DescribeThread describe) noexcept { describe_thread.store_relaxed(describe); }
 
 void write_stderr(const char* text, std::size_t length) noexcept {
   while (length > 0) {

@@ -22,8 +22,10 @@ void write_stderr(const char* text, std::size_t length) noexcept;
 
 }  // namespace weft::base
 
-#define WEFT_CHECK(condition, expectation) \
-  (__builtin_expect(static_cast<bool>(condition), 1) ? void() : ::weft::base::check_failed(__FILE__, __LINE__, #condition, expectation))
+#define WEFT_CHECK(condition, expectation)           \
+  (__builtin_expect(static_cast<bool>(condition), 1) \
+       ? void()                                      \
+       : ::weft::base::check_failed(__FILE__, __LINE__, #condition, expectation))
 #if WEFT_DEBUG_CHECKS
 #define WEFT_DCHECK(condition, expectation) WEFT_CHECK(condition, expectation)
 #else

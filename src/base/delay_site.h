@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "base/atomic.h"
+
 // Named places in the protocols' own windows (between publishing and switching, between giving up and looking again) where a
 // test build may pause: a race that needs an unlucky moment then happens often. Off, and empty in ordinary builds.
 //   Use      WEFT_DELAY_SITE("retire.recheck");   set_delay_seed(seed) switches all sites on (0: off).
@@ -13,7 +15,7 @@ struct DelaySite {
   void visit() noexcept;
   const char* name;
   DelaySite* next = nullptr;
-  std::uint64_t visits = 0;  // racy: only "was it reached" matters
+  Atom<std::uint64_t> visits{0};
 };
 
 void set_delay_seed(std::uint64_t seed) noexcept;
@@ -22,10 +24,10 @@ const DelaySite* all_delay_sites() noexcept;
 }  // namespace weft::base
 
 #if WEFT_DEBUG_CHECKS
-#define WEFT_DELAY_SITE(name)                           \
-  do {                                                  \
+#define WEFT_DELAY_SITE(name)                             \
+  do {                                                    \
     static ::weft::base::DelaySite weft_delay_site(name); \
-    weft_delay_site.visit();                            \
+    weft_delay_site.visit();                              \
   } while (0)
 #else
 #define WEFT_DELAY_SITE(name) static_cast<void>(0)

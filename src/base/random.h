@@ -7,7 +7,8 @@ namespace weft::base {
 // xorshift64*: one per P or M, never shared. Good enough to pick victims, not for secrets.
 class Random {
  public:
-  explicit constexpr Random(std::uint64_t seed = 1) noexcept : state_(seed * 0x9E3779B97F4A7C15ull + 0x2545F4914F6CDD1Dull) {}
+  explicit constexpr Random(std::uint64_t seed = 1) noexcept
+      : state_(seed * 0x9E3779B97F4A7C15ull + 0x2545F4914F6CDD1Dull) {}
 
   std::uint64_t next() noexcept {
     state_ ^= state_ >> 12;

@@ -25,55 +25,55 @@ struct Current {
 };
 
 #if defined(__x86_64__)
-#define WEFT_CURRENT_LOAD(type, offset)                        \
-  ({                                                           \
-    type* weft_value;                                          \
-    asm volatile(                                              \
-        "movq weft_current@gottpoff(%%rip), %0\n\t"            \
-        "movq %%fs:" #offset "(%0), %0"                        \
-        : "=r"(weft_value)                                     \
-        :                                                      \
-        : "memory");                                           \
-    weft_value;                                                \
+#define WEFT_CURRENT_LOAD(type, offset)             \
+  ({                                                \
+    type* weft_value;                               \
+    asm volatile(                                   \
+        "movq weft_current@gottpoff(%%rip), %0\n\t" \
+        "movq %%fs:" #offset "(%0), %0"             \
+        : "=r"(weft_value)                          \
+        :                                           \
+        : "memory");                                \
+    weft_value;                                     \
   })
-#define WEFT_CURRENT_STORE(offset, value)                      \
-  do {                                                         \
-    void* weft_scratch;                                        \
-    asm volatile(                                              \
-        "movq weft_current@gottpoff(%%rip), %0\n\t"            \
-        "movq %1, %%fs:" #offset "(%0)"                        \
-        : "=&r"(weft_scratch)                                  \
-        : "r"(value)                                           \
-        : "memory");                                           \
+#define WEFT_CURRENT_STORE(offset, value)           \
+  do {                                              \
+    void* weft_scratch;                             \
+    asm volatile(                                   \
+        "movq weft_current@gottpoff(%%rip), %0\n\t" \
+        "movq %1, %%fs:" #offset "(%0)"             \
+        : "=&r"(weft_scratch)                       \
+        : "r"(value)                                \
+        : "memory");                                \
   } while (0)
 #elif defined(__aarch64__)
-#define WEFT_CURRENT_LOAD(type, offset)                        \
-  ({                                                           \
-    type* weft_value;                                          \
-    void* weft_scratch;                                        \
-    asm volatile(                                              \
-        "mrs %1, tpidr_el0\n\t"                                \
-        "adrp %0, :gottprel:weft_current\n\t"                  \
-        "ldr %0, [%0, #:gottprel_lo12:weft_current]\n\t"       \
-        "add %1, %1, %0\n\t"                                   \
-        "ldr %0, [%1, #" #offset "]"                           \
-        : "=&r"(weft_value), "=&r"(weft_scratch)               \
-        :                                                      \
-        : "memory");                                           \
-    weft_value;                                                \
+#define WEFT_CURRENT_LOAD(type, offset)                  \
+  ({                                                     \
+    type* weft_value;                                    \
+    void* weft_scratch;                                  \
+    asm volatile(                                        \
+        "mrs %1, tpidr_el0\n\t"                          \
+        "adrp %0, :gottprel:weft_current\n\t"            \
+        "ldr %0, [%0, #:gottprel_lo12:weft_current]\n\t" \
+        "add %1, %1, %0\n\t"                             \
+        "ldr %0, [%1, #" #offset "]"                     \
+        : "=&r"(weft_value), "=&r"(weft_scratch)         \
+        :                                                \
+        : "memory");                                     \
+    weft_value;                                          \
   })
-#define WEFT_CURRENT_STORE(offset, value)                      \
-  do {                                                         \
-    void *weft_base, *weft_scratch;                            \
-    asm volatile(                                              \
-        "mrs %1, tpidr_el0\n\t"                                \
-        "adrp %0, :gottprel:weft_current\n\t"                  \
-        "ldr %0, [%0, #:gottprel_lo12:weft_current]\n\t"       \
-        "add %1, %1, %0\n\t"                                   \
-        "str %2, [%1, #" #offset "]"                           \
-        : "=&r"(weft_base), "=&r"(weft_scratch)                \
-        : "r"(value)                                           \
-        : "memory");                                           \
+#define WEFT_CURRENT_STORE(offset, value)                \
+  do {                                                   \
+    void *weft_base, *weft_scratch;                      \
+    asm volatile(                                        \
+        "mrs %1, tpidr_el0\n\t"                          \
+        "adrp %0, :gottprel:weft_current\n\t"            \
+        "ldr %0, [%0, #:gottprel_lo12:weft_current]\n\t" \
+        "add %1, %1, %0\n\t"                             \
+        "str %2, [%1, #" #offset "]"                     \
+        : "=&r"(weft_base), "=&r"(weft_scratch)          \
+        : "r"(value)                                     \
+        : "memory");                                     \
   } while (0)
 #else
 #error "weft runs on x86-64 and aarch64"

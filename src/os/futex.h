@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <cstdint>
-#include <ctime>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <cstdint>
+#include <ctime>
 
 #include "base/atomic.h"
 
@@ -13,7 +13,8 @@ namespace weft::os {
 inline constexpr std::int64_t kForever = INT64_MAX;
 
 // Sleeps while word == expected, until woken or until the CLOCK_MONOTONIC deadline. May return early.
-inline void futex_wait(base::Atom<std::uint32_t>& word, std::uint32_t expected, std::int64_t deadline_ns = kForever) noexcept {
+inline void futex_wait(base::Atom<std::uint32_t>& word, std::uint32_t expected,
+                       std::int64_t deadline_ns = kForever) noexcept {
   timespec when{};
   timespec* limit = nullptr;
   if (deadline_ns != kForever) {

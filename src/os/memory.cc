@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "os/memory.h"
 
-#include <algorithm>
-#include <cstdio>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cstdio>
 
 #include "base/atomic.h"
 

@@ -20,10 +20,10 @@ class Note {
   bool wait(std::int64_t deadline_ns = kForever) noexcept {
     for (;;) {
       std::uint32_t state = kEmpty;
-      word_.cas_acq_rel(state, kSleeping);                    // pairs: note
+      word_.cas_acq_rel(state, kSleeping);  // pairs: note
       if (state == kSignalled) break;
       futex_wait(word_, kSleeping, deadline_ns);
-      if (word_.load_acquire() == kSignalled) break;          // pairs: note
+      if (word_.load_acquire() == kSignalled) break;  // pairs: note
       if (deadline_ns != kForever && now_ns() >= deadline_ns) {
         std::uint32_t sleeping = kSleeping;
         if (word_.cas_acq_rel(sleeping, kEmpty)) return false;  // pairs: note

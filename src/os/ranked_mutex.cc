@@ -13,7 +13,9 @@ __attribute__((noinline)) void note_rank_taken(base::Rank rank) {
   held_ranks |= 1u << bit;
 }
 
-__attribute__((noinline)) void note_rank_released(base::Rank rank) { held_ranks &= ~(1u << static_cast<std::uint32_t>(rank)); }
+__attribute__((noinline)) void note_rank_released(base::Rank rank) {
+  held_ranks &= ~(1u << static_cast<std::uint32_t>(rank));
+}
 
 __attribute__((noinline)) bool holds_any_rank() { return held_ranks != 0; }
 

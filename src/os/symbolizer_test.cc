@@ -62,10 +62,9 @@ TEST(Symbolizer, names_functions_of_shared_libraries) {
 TEST(Symbolizer, addresses_in_no_module_have_no_names) {
   const auto heap = std::make_unique<int>(1);
   const int local = 2;
-  for (const void* pc :
-       {static_cast<const void*>(nullptr), reinterpret_cast<const void*>(1),
-        reinterpret_cast<const void*>(~std::uintptr_t{0}), static_cast<const void*>(heap.get()),
-        static_cast<const void*>(&local), reinterpret_cast<const void*>(std::uintptr_t{1} << 63)}) {
+  for (const void* pc : {static_cast<const void*>(nullptr), reinterpret_cast<const void*>(1),
+                         reinterpret_cast<const void*>(~std::uintptr_t{0}), static_cast<const void*>(heap.get()),
+                         static_cast<const void*>(&local), reinterpret_cast<const void*>(std::uintptr_t{1} << 63)}) {
     const Symbol symbol = symbolize(pc);
     EXPECT_EQ(symbol.function, "") << pc;
     EXPECT_EQ(symbol.module, "") << pc;
@@ -104,8 +103,7 @@ TEST(Symbolizer, many_threads_get_the_same_answers) {
     threads.emplace_back([] {
       for (int i = 0; i < 2000; ++i) {
         const auto offset = static_cast<std::ptrdiff_t>(i % 4);
-        const Symbol symbol =
-            symbolize(static_cast<const char*>(address_of(static_function)) + offset, i % 2 == 0);
+        const Symbol symbol = symbolize(static_cast<const char*>(address_of(static_function)) + offset, i % 2 == 0);
         ASSERT_EQ(symbol.function, "weft::os::(anonymous namespace)::static_function(int)");
         ASSERT_EQ(symbol.offset, static_cast<std::uintptr_t>(offset));
       }
@@ -355,7 +353,7 @@ class SymbolizerBuilds : public testing::Test {
   static void expect_build(const std::string& flags, const std::string& line = "right line") {
     SCOPED_TRACE(flags);
     if (!shared_->compile(build_arguments(flags))) return;
-    const test::Outcome outcome = test::run_command(shared_->scratch.file("probe"));
+    const test::Outcome outcome = test::Compiler::run(shared_->scratch.file("probe"));
     EXPECT_EQ(outcome.status, 0);
     expect_report(outcome.output, line, "probe");
   }
@@ -376,9 +374,7 @@ SymbolizerBuilds::Shared* SymbolizerBuilds::shared_ = nullptr;
 TEST_F(SymbolizerBuilds, position_independent) { expect_build("-g -O1 -fPIE -pie"); }
 TEST_F(SymbolizerBuilds, fixed_position) { expect_build("-g -O1 -fno-pie -no-pie"); }
 TEST_F(SymbolizerBuilds, fully_static) { expect_build_if_possible("-g -O1 -static"); }
-TEST_F(SymbolizerBuilds, static_and_position_independent) {
-  expect_build_if_possible("-g -O1 -fPIE -static-pie");
-}
+TEST_F(SymbolizerBuilds, static_and_position_independent) { expect_build_if_possible("-g -O1 -fPIE -static-pie"); }
 TEST_F(SymbolizerBuilds, code_and_headers_in_one_segment) { expect_build("-g -O1 -Wl,-z,noseparate-code"); }
 TEST_F(SymbolizerBuilds, dropped_functions) { expect_build("-g -O1 -ffunction-sections -Wl,--gc-sections"); }
 TEST_F(SymbolizerBuilds, linked_by_gold) { expect_build_if_possible("-g -O1 -fuse-ld=gold"); }
@@ -390,17 +386,14 @@ TEST_F(SymbolizerBuilds, dwarf_4) { expect_build("-g -O1 -gdwarf-4"); }
 TEST_F(SymbolizerBuilds, dwarf_5) { expect_build("-g -O1 -gdwarf-5"); }
 TEST_F(SymbolizerBuilds, lines_only) { expect_build("-g1 -O1"); }
 TEST_F(SymbolizerBuilds, no_debug_information) { expect_build("-g0 -O1", "no line"); }
-TEST_F(SymbolizerBuilds, compressed_debug_information) {
-  expect_build_if_possible("-g -O1 -gz=zlib", "no line");
-}
+TEST_F(SymbolizerBuilds, compressed_debug_information) { expect_build_if_possible("-g -O1 -gz=zlib", "no line"); }
 
 TEST_F(SymbolizerBuilds, stripped_program_still_knows_where_it_is) {
   ASSERT_TRUE(shared_->compile(build_arguments("-O1 -s")));
-  const test::Outcome outcome = test::run_command(shared_->scratch.file("probe"));
+  const test::Outcome outcome = test::Compiler::run(shared_->scratch.file("probe"));
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(report(outcome.output)["static"], "||no line|probe") << outcome.output;
-  EXPECT_NE(outcome.output.find("\n  ??\n      " + shared_->scratch.file("probe") + " +0x"),
-            std::string::npos)
+  EXPECT_NE(outcome.output.find("\n  ??\n      " + shared_->scratch.file("probe") + " +0x"), std::string::npos)
       << outcome.output;
 }
 
@@ -410,14 +403,14 @@ TEST_F(SymbolizerBuilds, started_through_the_dynamic_loader) {
   if (loader.empty()) GTEST_SKIP() << "no loader at a known place";
   ASSERT_TRUE(shared_->compile(build_arguments("-g -O1")));
   const test::Outcome outcome =
-      test::run_command(loader.substr(0, loader.find('\n')) + " " + shared_->scratch.file("probe"));
+      test::Compiler::run(loader.substr(0, loader.find('\n')) + " " + shared_->scratch.file("probe"));
   EXPECT_EQ(outcome.status, 0);
   expect_report(outcome.output, "right line", "probe");
 }
 
 TEST_F(SymbolizerBuilds, deleted_while_it_runs) {
   ASSERT_TRUE(shared_->compile(build_arguments("-g -O1")));
-  const test::Outcome outcome = test::run_command(shared_->scratch.file("probe") + " unlink");
+  const test::Outcome outcome = test::Compiler::run(shared_->scratch.file("probe") + " unlink");
   EXPECT_EQ(outcome.status, 0);
   expect_report(outcome.output, "right line", "probe (deleted)");
 }
@@ -431,7 +424,7 @@ TEST_F(SymbolizerBuilds, libraries_loaded_one_after_the_other_are_not_confused) 
                                  shared_->scratch.file("library.cc")));
   }
   const test::Outcome outcome =
-      test::run_command(shared_->scratch.file("probe") + " reload " + one + " " + two + " " + one);
+      test::Compiler::run(shared_->scratch.file("probe") + " reload " + one + " " + two + " " + one);
   EXPECT_EQ(outcome.status, 0);
   std::string expected;
   for (const std::string name : {"one", "two", "one"}) {
@@ -446,11 +439,10 @@ TEST_F(SymbolizerBuilds, crash_report_from_a_signal_stack) {
   for (const std::string flags : {"-g -O1", "-g -O1 -no-pie -fno-pie"}) {
     SCOPED_TRACE(flags);
     ASSERT_TRUE(shared_->compile(build_arguments(flags)));
-    const test::Outcome outcome = test::run_command(shared_->scratch.file("probe") + " crash");
+    const test::Outcome outcome = test::Compiler::run(shared_->scratch.file("probe") + " crash");
     EXPECT_EQ(outcome.status, 42) << outcome.output;
     EXPECT_EQ(outcome.output.find("  #0 0x"), 0u) << outcome.output;
-    EXPECT_NE(outcome.output.find("\n  (anonymous namespace)::overflow(char volatile*)\n      "),
-              std::string::npos)
+    EXPECT_NE(outcome.output.find("\n  (anonymous namespace)::overflow(char volatile*)\n      "), std::string::npos)
         << outcome.output;
     EXPECT_NE(outcome.output.find("\n  main\n      "), std::string::npos) << outcome.output;
     EXPECT_NE(outcome.output.find("/probe.cc:"), std::string::npos) << outcome.output;
@@ -465,7 +457,7 @@ TEST_F(SymbolizerBuilds, raw_offsets_are_what_addr2line_takes) {
   for (const std::string flags : {"-g -O1 -fPIE -pie", "-g -O1 -no-pie -fno-pie"}) {
     SCOPED_TRACE(flags);
     ASSERT_TRUE(shared_->compile(build_arguments(flags)));
-    const std::string output = test::run_command(shared_->scratch.file("probe")).output;
+    const std::string output = test::Compiler::run(shared_->scratch.file("probe")).output;
     const std::size_t at = output.find("/probe+0x");
     ASSERT_NE(at, std::string::npos) << output;
     const std::string offset = output.substr(at + 7, output.find('\n', at) - at - 7);

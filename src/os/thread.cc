@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "os/thread.h"
 
-#include <algorithm>
-#include <csignal>
 #include <dirent.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include <algorithm>
+#include <csignal>
 
 #include "os/memory.h"
 
@@ -76,8 +76,10 @@ int count_threads() noexcept {
 
 SignalStack::SignalStack() noexcept {
   stack_t existing{};
-  if (sigaltstack(nullptr, &existing) == 0 && !(existing.ss_flags & SS_DISABLE)) return;  // a sanitizer's, or the user's
-  void* memory = mmap(nullptr, kSignalStackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (sigaltstack(nullptr, &existing) == 0 && !(existing.ss_flags & SS_DISABLE))
+    return;  // a sanitizer's, or the user's
+  void* memory =
+      mmap(nullptr, kSignalStackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return;
   stack_t stack{};
   stack.ss_sp = memory;

@@ -115,7 +115,7 @@ Placed Classic::ready(Processor& p, Runnable runnable, Hint hint) noexcept {
     push_queue(p, runnable);
     return Placed::kQueue;
   }
-  if (!p.slot.load_relaxed()) {  // thieves only empty it
+  if (!p.slot.load_relaxed()) {      // thieves only empty it
     p.slot.store_release(runnable);  // pairs: slot
     return Placed::kSlot;
   }

@@ -22,7 +22,9 @@ sched::Runnable Global::next(sched::Processor& p) noexcept {
 // Everything is in the one queue: there is nothing to steal, and nothing is lost by a drain.
 sched::Runnable Global::steal(sched::Processor&, bool, const std::uint32_t*) noexcept { return sched::Runnable(); }
 bool Global::has_stealable_work(const sched::Processor*) const noexcept { return !scheduler.inject.empty(); }
-std::uint32_t Global::backlog(const sched::Processor&) const noexcept { return static_cast<std::uint32_t>(scheduler.inject.size()); }
+std::uint32_t Global::backlog(const sched::Processor&) const noexcept {
+  return static_cast<std::uint32_t>(scheduler.inject.size());
+}
 void Global::drain(sched::Processor&, sched::RunnableList&) noexcept {}
 
 }  // namespace weft::policy

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "weft/runtime.h"
 
+#include <pthread.h>
+#include <unistd.h>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <ostream>
-#include <pthread.h>
 #include <stdexcept>
 #include <string>
-#include <unistd.h>
 
 #include "api/start.h"
 #include "base/check.h"
@@ -51,8 +51,8 @@ sched::Policy* policy_named(policy_kind kind) {
   static policy::Global global;
   switch (kind) {
     case policy_kind::classic: return &classic;
-    case policy_kind::global: return &global;
-    case policy_kind::batch: break;
+    case policy_kind::global:  return &global;
+    case policy_kind::batch:   break;
   }
   throw std::invalid_argument("weft: the policy 'batch' is not available in this version; use classic or global");
 }
@@ -60,8 +60,8 @@ sched::Policy* policy_named(policy_kind kind) {
 policy_kind kind_of(runtime::PolicyName name) {
   switch (name) {
     case runtime::PolicyName::kClassic: return policy_kind::classic;
-    case runtime::PolicyName::kGlobal: return policy_kind::global;
-    case runtime::PolicyName::kBatch: return policy_kind::batch;
+    case runtime::PolicyName::kGlobal:  return policy_kind::global;
+    case runtime::PolicyName::kBatch:   return policy_kind::batch;
   }
   return policy_kind::classic;
 }
@@ -89,9 +89,10 @@ void after_fork_in_child() {
 
 void warn_thread_refused(int error) {
   char text[256];
-  const int length = std::snprintf(text, sizeof text,
-                                   "weft: the system refuses another thread (%s); goroutines go on with the %u there are, blocking calls queue\n",
-                                   std::strerror(error), scheduler.threads.load_relaxed());
+  const int length = std::snprintf(
+      text, sizeof text,
+      "weft: the system refuses another thread (%s); goroutines go on with the %u there are, blocking calls queue\n",
+      std::strerror(error), scheduler.threads.load_relaxed());
   base::write_stderr(text, static_cast<std::size_t>(length));
 }
 
@@ -100,9 +101,10 @@ std::size_t describe_thread(char* buffer, std::size_t size) noexcept {
   const sched::Machine* m = os::current_m();
   const sched::Processor* p = os::current_p();
   if (m == nullptr) return 0;
-  const int length = std::snprintf(buffer, size, "  on goroutine %llu, M %u, P %d, policy %d, idle %u, spinning %u\n",
-                                   static_cast<unsigned long long>(g != nullptr ? g->id : 0), m->id, p != nullptr ? static_cast<int>(p->id) : -1,
-                                   static_cast<int>(scheduler.policy->kind()), scheduler.idle.look().idle(), scheduler.idle.look().spinning());
+  const int length = std::snprintf(
+      buffer, size, "  on goroutine %llu, M %u, P %d, policy %d, idle %u, spinning %u\n",
+      static_cast<unsigned long long>(g != nullptr ? g->id : 0), m->id, p != nullptr ? static_cast<int>(p->id) : -1,
+      static_cast<int>(scheduler.policy->kind()), scheduler.idle.look().idle(), scheduler.idle.look().spinning());
   return length < 0 ? 0 : std::min<std::size_t>(static_cast<std::size_t>(length), size);
 }
 
@@ -113,7 +115,9 @@ void remember_preempt_flag() { os::current_m()->preempt_flag = &detail::preempt_
 void refuse_second_copy() {
   os::mark_instance_started();
   if (const char* other = os::other_started_instance())
-    base::fatal_exit(2, "weft: two copies of the runtime in one process; the other is in %s. Link weft into one shared object only", other);
+    base::fatal_exit(
+        2, "weft: two copies of the runtime in one process; the other is in %s. Link weft into one shared object only",
+        other);
 }
 
 void apply_settings() {
@@ -123,8 +127,10 @@ void apply_settings() {
   if (environment.debug.spin_us) settings.spin_us = *environment.debug.spin_us;
   settings.random_schedule = environment.debug.randsched.on;
   if (environment.debug.buggify) base::set_delay_seed(*environment.debug.buggify | 1);
-  if (environment.max_threads) settings.max_threads = static_cast<std::uint32_t>(*environment.max_threads);
-  else if (first_options.max_threads != 0) settings.max_threads = static_cast<std::uint32_t>(std::min<std::size_t>(first_options.max_threads, 1'000'000));
+  if (environment.max_threads)
+    settings.max_threads = static_cast<std::uint32_t>(*environment.max_threads);
+  else if (first_options.max_threads != 0)
+    settings.max_threads = static_cast<std::uint32_t>(std::min<std::size_t>(first_options.max_threads, 1'000'000));
   scheduler.stacks.set_default_size(environment.stack_size.value_or(first_options.stack_size));
 }
 
@@ -156,7 +162,9 @@ void start_locked() {
   sysmon.follow_cpu_limits = by_hand == 0;
   service::set_helper_threads(1);
   if (!service::start_sysmon(sysmon))
-    base::fatal_exit(2, "weft: the system refuses to create the first thread of the runtime (%s); raise the limit on threads (ulimit -u, pids.max)",
+    base::fatal_exit(2,
+                     "weft: the system refuses to create the first thread of the runtime (%s); raise the limit on "
+                     "threads (ulimit -u, pids.max)",
                      std::strerror(errno));
   std::atexit(stop_at_exit);
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
@@ -173,7 +181,7 @@ namespace detail {
 
 void apply_options(const options& wanted) {
   if (wanted.maxprocs != 0) require_valid_maxprocs(wanted.maxprocs);
-  if (!scheduler.started.load_acquire()) {  // pairs: started
+  if (!scheduler.started.load_acquire()) {                                 // pairs: started
     if (wanted.policy == policy_kind::batch) policy_named(wanted.policy);  // throws: not available
     {
       std::lock_guard guard(start_lock);
@@ -184,8 +192,10 @@ void apply_options(const options& wanted) {
       }
     }
   }
-  if (wanted.maxprocs != 0 && !environment.maxprocs && wanted.maxprocs != runtime::maxprocs()) runtime::set_maxprocs(wanted.maxprocs);
-  if (wanted.policy != runtime::policy() && !environment.policy && wanted.policy != policy_kind::classic) runtime::set_policy(wanted.policy);
+  if (wanted.maxprocs != 0 && !environment.maxprocs && wanted.maxprocs != runtime::maxprocs())
+    runtime::set_maxprocs(wanted.maxprocs);
+  if (wanted.policy != runtime::policy() && !environment.policy && wanted.policy != policy_kind::classic)
+    runtime::set_policy(wanted.policy);
 }
 
 void run_returned() noexcept {
@@ -241,7 +251,8 @@ void detail::start() noexcept { sched::start_the_world(); }
 
 void dump(std::ostream& out) {
   stop_the_world([&] {
-    sched::dump_goroutines([](void* context, std::string_view text) { *static_cast<std::ostream*>(context) << text; }, &out);
+    sched::dump_goroutines([](void* context, std::string_view text) { *static_cast<std::ostream*>(context) << text; },
+                           &out);
   });
 }
 

@@ -48,7 +48,9 @@ class CounterSet {
   void bump(Counter counter, std::uint64_t by = 1) noexcept { at(counter).bump(by); }
   // Anybody.
   void add(Counter counter, std::uint64_t by = 1) noexcept { at(counter).fetch_add_relaxed(by); }
-  std::uint64_t read(Counter counter) const noexcept { return values_[static_cast<std::size_t>(counter)].load_relaxed(); }
+  std::uint64_t read(Counter counter) const noexcept {
+    return values_[static_cast<std::size_t>(counter)].load_relaxed();
+  }
 
  private:
   base::Atom<std::uint64_t>& at(Counter counter) noexcept { return values_[static_cast<std::size_t>(counter)]; }

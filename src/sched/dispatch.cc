@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sched/dispatch.h"
 
-#include <algorithm>
 #include <sched.h>
+#include <algorithm>
 
 #include "arch/context.h"
 #include "base/delay_site.h"
@@ -397,7 +397,7 @@ extern "C" __attribute__((used)) void weft_goroutine_main() {
     SpawnRecord* record = g->record;
     arch::fiber_acquire(record);
     start_goroutine(*os::current_p(), g);
-    entry_of(*record)(record);
+    entry_of (*record)(record);
 
     if (WEFT_UNLIKELY((g->flags & (kGSlowSwitch | kGOwnStack)) != 0 || !scheduler.starved.empty())) end_goroutine();
     Processor& p = finish_goroutine(g);

@@ -22,11 +22,11 @@ inline void begin_wait(Goroutine* g, WaitReason reason, const void* object) noex
 // It turned out that there is nothing to wait for, and nobody has been told.
 inline void call_off_wait(Goroutine* g) noexcept { transition(g, GStatus::kWaiting, GStatus::kRunning); }
 
-void park() noexcept;                       // may switch
-void yield() noexcept;                      // may switch
-void ready(Goroutine* g) noexcept;          // any thread; g is waiting
-void submit(Runnable record) noexcept;      // any thread; a filled spawn record
-void inject(Runnable runnable) noexcept;    // any thread: to the global queue, and wakes whoever is needed
+void park() noexcept;                     // may switch
+void yield() noexcept;                    // may switch
+void ready(Goroutine* g) noexcept;        // any thread; g is waiting
+void submit(Runnable record) noexcept;    // any thread; a filled spawn record
+void inject(Runnable runnable) noexcept;  // any thread: to the global queue, and wakes whoever is needed
 void inject(RunnableList& chain) noexcept;
 
 // Ends the current goroutine; its frames have been unwound or are given up.

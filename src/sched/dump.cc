@@ -87,7 +87,8 @@ std::string stack_text(Goroutine* g, std::size_t max_frames) {
 
 std::size_t describe_goroutine(const Goroutine* g, char* buffer, std::size_t size) noexcept {
   const int length = g->name != nullptr
-                         ? std::snprintf(buffer, size, "goroutine %llu \"%s\"", static_cast<unsigned long long>(g->id), g->name->c_str())
+                         ? std::snprintf(buffer, size, "goroutine %llu \"%s\"", static_cast<unsigned long long>(g->id),
+                                         g->name->c_str())
                          : std::snprintf(buffer, size, "goroutine %llu", static_cast<unsigned long long>(g->id));
   return length < 0 ? 0 : std::min<std::size_t>(static_cast<std::size_t>(length), size - 1);
 }
@@ -105,8 +106,8 @@ std::size_t capture_parked(Goroutine* g, void** out, std::size_t max) noexcept {
     weft_call_on_context(sp, capture_here, &capture);
     return capture.count;
   }
-  return os::capture_from_frame_pointer(arch::context_frame_pointer(sp), arch::context_resume_address(sp), g->stack_bottom, g->stack_top(),
-                                        out, max);
+  return os::capture_from_frame_pointer(arch::context_frame_pointer(sp), arch::context_resume_address(sp),
+                                        g->stack_bottom, g->stack_top(), out, max);
 }
 
 void dump_goroutines(DumpSink sink, void* context, DumpLimits limits) {
@@ -122,7 +123,8 @@ void dump_goroutines(DumpSink sink, void* context, DumpLimits limits) {
   }
   if (shown < all.size()) sink(context, "... and " + std::to_string(all.size() - shown) + " more goroutines\n");
   const std::uint64_t spawned = total(Counter::kSpawns), started = total(Counter::kStarts);
-  if (spawned > started) sink(context, std::to_string(spawned - started) + " goroutines have been spawned and not run yet\n");
+  if (spawned > started)
+    sink(context, std::to_string(spawned - started) + " goroutines have been spawned and not run yet\n");
 }
 
 }  // namespace weft::sched

@@ -29,17 +29,17 @@ struct SpawnExtra {
   std::string name;
   std::size_t stack_size = 0;  // 0: default
   bool idle = false;
-  std::uint64_t id = 0;      // 0: given at the start
+  std::uint64_t id = 0;  // 0: given at the start
   std::uint64_t parent = 0;
   Locals* inherited = nullptr;
 };
 
 enum GFlags : std::uint8_t {
-  kGLocked = 1,       // wired to a thread (lock_os_thread)
-  kGOwnStack = 2,     // stack of its own size: does not run other records afterwards
-  kGIdle = 4,         // idle priority
-  kGUnguarded = 8,    // no guard page under its stack: the canary is checked at each switch
-  kGDetails = 16,     // has name, locals or a parent to clear at the end
+  kGLocked = 1,     // wired to a thread (lock_os_thread)
+  kGOwnStack = 2,   // stack of its own size: does not run other records afterwards
+  kGIdle = 4,       // idle priority
+  kGUnguarded = 8,  // no guard page under its stack: the canary is checked at each switch
+  kGDetails = 16,   // has name, locals or a parent to clear at the end
 };
 inline constexpr std::uint8_t kGSlowSwitch = kGLocked | kGUnguarded;
 
@@ -54,19 +54,19 @@ struct alignas(base::kCacheLine) Goroutine {
   std::uint8_t flags = 0;
   WaitReason wait_reason = WaitReason::kNone;
   std::uint16_t last_p = 0;
-  struct Habits {                   // what was seen of it, to predict what comes; cleared in one store
-    std::uint8_t long_runner = 0;   // rule R.5: > 1: computes on after waking others
+  struct Habits {                  // what was seen of it, to predict what comes; cleared in one store
+    std::uint8_t long_runner = 0;  // rule R.5: > 1: computes on after waking others
     std::uint8_t short_runner = 0;
     std::uint8_t watched = 0;
-    std::uint8_t long_calls = 0;    // its next blocking call will be long
+    std::uint8_t long_calls = 0;  // its next blocking call will be long
   } habits;
   std::uint64_t id = 0;
 
   // Second line: waiting, identity.
   const void* wait_object = nullptr;
-  std::uint64_t ready_at = 0;      // ticks of a sampled ready; 0: none
+  std::uint64_t ready_at = 0;       // ticks of a sampled ready; 0: none
   std::uint32_t wait_since_ms = 0;  // coarse clock
-  std::uint32_t lock_depth = 0;    // lock_os_thread nesting
+  std::uint32_t lock_depth = 0;     // lock_os_thread nesting
   Machine* locked_m = nullptr;
   std::byte* stack_bottom = nullptr;  // lowest usable address
   std::int32_t site = 0;

@@ -76,7 +76,8 @@ void leave_call() noexcept {
   Processor& p = *m.call_p;
   std::uint64_t word = m.call_word;
   WEFT_DELAY_SITE("call.leaving");
-  if (WEFT_LIKELY(p.word.cas_acq_rel(word, Processor::make_word(PStatus::kRunning, m.id, 0)))) {  // pairs: processor.word
+  if (WEFT_LIKELY(
+          p.word.cas_acq_rel(word, Processor::make_word(PStatus::kRunning, m.id, 0)))) {  // pairs: processor.word
     m.p = &p;
     os::set_current_p(&p);
     transition(g, GStatus::kInCall, GStatus::kRunning);

@@ -10,10 +10,11 @@ namespace weft::sched {
 struct Hooks {
   void (*thread_started)() = [] {};
   void (*thread_ending)() = [] {};
-  int (*start_thread)(void (*entry)(void*), void* argument, std::size_t stack_bytes, const char* name) noexcept = os::start_thread;
+  int (*start_thread)(void (*entry)(void*), void* argument, std::size_t stack_bytes,
+                      const char* name) noexcept = os::start_thread;
   void (*warn_thread_refused)(int error) = [](int) {};
-  void (*poke_sysmon)() = [] {};        // something needs a look sooner than planned
-  void (*all_idle)() = [] {};           // the last P has become idle: deadlock check
+  void (*poke_sysmon)() = [] {};  // something needs a look sooner than planned
+  void (*all_idle)() = [] {};     // the last P has become idle: deadlock check
 };
 
 extern Hooks hooks;

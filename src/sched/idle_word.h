@@ -26,7 +26,8 @@ struct IdleView {
   static constexpr int kIdleShift = 11, kSpinShift = 22, kVersionShift = 35;
   static constexpr std::uint64_t kFieldMask = (1ull << 11) - 1;
   static constexpr std::uint64_t kPassive = 1ull << 33, kSuppressed = 1ull << 34;
-  static constexpr std::uint64_t kOneIdle = 1ull << kIdleShift, kOneSpin = 1ull << kSpinShift, kOneVersion = 1ull << kVersionShift;
+  static constexpr std::uint64_t kOneIdle = 1ull << kIdleShift, kOneSpin = 1ull << kSpinShift,
+                                 kOneVersion = 1ull << kVersionShift;
 
   // Nobody idle, nobody spinning: the common case under load, one test.
   bool quiet() const noexcept { return (bits & (kOneVersion - 1)) == 0; }
@@ -66,8 +67,8 @@ class IdleWord {
       const IdleView view{bits};
       if (spinning && view.spinning() == 1 && view.idle() + 1 < maxprocs) return false;
       next_[index].store_relaxed(static_cast<std::uint32_t>(bits & IdleView::kHeadMask));  // published by the CAS
-      const std::uint64_t desired = ((bits & ~IdleView::kHeadMask) | (index + 1)) + IdleView::kOneIdle + IdleView::kOneVersion -
-                                    (spinning ? IdleView::kOneSpin : 0);
+      const std::uint64_t desired = ((bits & ~IdleView::kHeadMask) | (index + 1)) + IdleView::kOneIdle +
+                                    IdleView::kOneVersion - (spinning ? IdleView::kOneSpin : 0);
       if (word_.cas_seq_cst(bits, desired)) return true;  // pairs: idle.word
     }
   }
@@ -90,7 +91,8 @@ class IdleWord {
   void lift_suppression() noexcept { word_.fetch_and_seq_cst(~IdleView::kSuppressed); }  // pairs: idle.word
   // True: this call cleared it, so the caller (or the sleeper itself) is the one that wakes the passive spinner.
   bool clear_passive() noexcept {
-    return IdleView{word_.fetch_and_seq_cst(~(IdleView::kPassive | IdleView::kSuppressed))}.passive();  // pairs: idle.word
+    constexpr std::uint64_t kBoth = IdleView::kPassive | IdleView::kSuppressed;
+    return IdleView{word_.fetch_and_seq_cst(~kBoth)}.passive();  // pairs: idle.word
   }
 
  private:
@@ -102,7 +104,8 @@ class IdleWord {
       if (!condition(view)) return kNone;
       const auto index = static_cast<std::uint32_t>(view.head());
       const std::uint32_t next = next_[index].load_relaxed();  // stale only if the version moved: then the CAS fails
-      const std::uint64_t desired = ((bits & ~IdleView::kHeadMask) | next) - IdleView::kOneIdle + IdleView::kOneVersion + extra;
+      const std::uint64_t desired =
+          ((bits & ~IdleView::kHeadMask) | next) - IdleView::kOneIdle + IdleView::kOneVersion + extra;
       if (word_.cas_seq_cst(bits, desired)) return static_cast<std::int32_t>(index);  // pairs: idle.word
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <cstdint>
 #include <sys/types.h>
+#include <cstdint>
 
 #include "arch/fiber_sanitizer.h"
 #include "base/atomic.h"
@@ -35,11 +35,11 @@ struct alignas(base::kCacheLine) Machine {
   Goroutine* locked_g = nullptr;
   bool spinning = false;
   bool must_exit = false;
-  std::uint32_t fruitless = 0;    // rule R.4: steals in a row that were not worth it
-  std::uint64_t stole_at = 0;     // ticks; 0: the last work was not stolen
+  std::uint32_t fruitless = 0;  // rule R.4: steals in a row that were not worth it
+  std::uint64_t stole_at = 0;   // ticks; 0: the last work was not stolen
   std::uint32_t call_count = 0;
   std::uint32_t nested_calls = 0;
-  std::uint64_t call_word = 0;    // the P's word while in a call
+  std::uint64_t call_word = 0;  // the P's word while in a call
   Processor* call_p = nullptr;
   const void* call_frame = nullptr;  // of the function that entered the call, for dumps
   const void* call_pc = nullptr;
@@ -50,10 +50,10 @@ struct alignas(base::kCacheLine) Machine {
   base::Atom<Processor*> next_p{nullptr};  // with the two below, written before it
   Runnable next_runnable;
   bool next_spinning = false;
-  base::Atom<bool> placed{false};  // the waker restricted its CPUs
-  os::Current* current = nullptr;  // this thread's weft_current, for observers
+  base::Atom<bool> placed{false};                  // the waker restricted its CPUs
+  os::Current* current = nullptr;                  // this thread's weft_current, for observers
   volatile std::uint32_t* preempt_flag = nullptr;  // this thread's weft::detail::preempt_requested
-  base::Atom<std::uint32_t> no_preempt{0};  // depth of non-preemptible regions
+  base::Atom<std::uint32_t> no_preempt{0};         // depth of non-preemptible regions
   base::Atom<std::int64_t> call_since_ns{0};
   base::Atom<bool> alive{false};
   std::uint32_t id = 0;

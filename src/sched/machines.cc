@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sched/machines.h"
 
-#include <cerrno>
 #include <cxxabi.h>
+#include <cerrno>
 #include <mutex>
 #include <new>
 
@@ -57,7 +57,8 @@ void free_dead_goroutine(Machine& m) noexcept {
   Goroutine* g = m.dead;
   m.dead = nullptr;
   if ((g->flags & kGUnguarded) != 0 && !StackPool::canary_intact(g))
-    base::fatal("goroutine: stack overflow (limit %u KiB; this kernel gives no guard page for it)", g->stack_bytes / 1024);
+    base::fatal("goroutine: stack overflow (limit %u KiB; this kernel gives no guard page for it)",
+                g->stack_bytes / 1024);
   if ((g->flags & kGLocked) != 0) {  // ended while locked: the thread's state is tainted, it ends too
     g->flags = static_cast<std::uint8_t>(g->flags & ~kGLocked);
     g->locked_m = nullptr;
@@ -136,7 +137,8 @@ void machine_main(void* argument) {
 // With the machines lock held: an M structure, reused or new. Null: limit reached.
 Machine* new_machine_locked(bool by_timer) noexcept {
   const std::uint32_t count = scheduler.threads.load_relaxed();  // changed under this lock, except decrements
-  const std::uint32_t prompt = scheduler.settings.prompt_threads_per_p * maxprocs() + scheduler.locked_machines.load_relaxed();
+  const std::uint32_t prompt =
+      scheduler.settings.prompt_threads_per_p * maxprocs() + scheduler.locked_machines.load_relaxed();
   if (count >= scheduler.settings.max_threads) return nullptr;
   if (count >= prompt && !by_timer) {
     if (os::now_ns() < scheduler.next_thread_at_ns.load_relaxed()) return nullptr;
@@ -173,8 +175,11 @@ void thread_refused(int error) noexcept {
 void check_thread_limit() noexcept {
   if (scheduler.threads.load_relaxed() < scheduler.settings.max_threads) return;
   if (scheduler.locked_machines.load_relaxed() < scheduler.settings.max_threads) return;
-  base::fatal_exit(2, "weft: program exceeds %u-thread limit: every thread is locked by a goroutine (lock_os_thread) that waits; "
-                   "raise WEFT_MAX_THREADS or lock fewer goroutines", scheduler.settings.max_threads);
+  base::fatal_exit(
+      2,
+      "weft: program exceeds %u-thread limit: every thread is locked by a goroutine (lock_os_thread) that waits; "
+      "raise WEFT_MAX_THREADS or lock fewer goroutines",
+      scheduler.settings.max_threads);
 }
 
 bool start_thread_for(Machine& m) noexcept {
@@ -238,8 +243,10 @@ void add_idle_machine_locked(Machine& m) noexcept {
 
 void remove_idle_machine_locked(Machine& m) noexcept {
   m.idle = false;
-  if (m.idle_previous != nullptr) m.idle_previous->idle_next = m.idle_next;
-  else scheduler.idle_machines = m.idle_next;
+  if (m.idle_previous != nullptr)
+    m.idle_previous->idle_next = m.idle_next;
+  else
+    scheduler.idle_machines = m.idle_next;
   if (m.idle_next != nullptr) m.idle_next->idle_previous = m.idle_previous;
   --scheduler.idle_machine_count;
 }
@@ -340,15 +347,18 @@ void make_idle(Processor& p) noexcept {
   base::full_fence();  // pairs: submit.retire
   if (work_exists(nullptr)) {
     const IdleView view = scheduler.idle.look();
-    if (view.passive()) wake_passive(nullptr);
-    else if (view.spinning() == 0) wake_one(nullptr);
+    if (view.passive())
+      wake_passive(nullptr);
+    else if (view.spinning() == 0)
+      wake_one(nullptr);
   }
 }
 
 void hand_off(Processor& p) noexcept {
   if (stop_if_world_stops(p)) return;
   count(os::current_p(), Counter::kHandoffs);
-  const bool has_work = scheduler.policy->backlog(p) > 0 || p.slot.load_relaxed() || !scheduler.inject.empty() || p.inbox.load_relaxed() != 0;
+  const bool has_work = scheduler.policy->backlog(p) > 0 || p.slot.load_relaxed() || !scheduler.inject.empty() ||
+                        p.inbox.load_relaxed() != 0;
   // Timers need somebody who sleeps until they are due.
   const bool needs_watcher = p.timers.next_ns() != TimerHeap::kNever && scheduler.poller.m.load_relaxed() == nullptr &&
                              scheduler.passive.m.load_relaxed() == nullptr;
@@ -371,7 +381,8 @@ std::int64_t next_timer_ns() noexcept {
 void timer_added(std::int64_t when_ns) noexcept {
   WEFT_DELAY_SITE("timer.added");
   base::full_fence();  // pairs: watcher.deadline
-  if (scheduler.passive.m.load_relaxed() != nullptr && when_ns < scheduler.passive.until_ns.load_relaxed()) wake_passive(os::current_p());
+  if (scheduler.passive.m.load_relaxed() != nullptr && when_ns < scheduler.passive.until_ns.load_relaxed())
+    wake_passive(os::current_p());
   Machine* poller = scheduler.poller.m.load_acquire();  // pairs: watcher.deadline
   if (poller != nullptr && when_ns < scheduler.poller.until_ns.load_relaxed()) poller->note.signal();
   if (os::current_p() == nullptr) {

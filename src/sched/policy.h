@@ -17,8 +17,8 @@ enum class PolicyKind : std::uint8_t { kClassic, kGlobal, kBatch };
 enum class Hint : std::uint8_t {
   kSpawn,
   kWake,
-  kYield,      // behind everything else
-  kVisible,    // where thieves see it at once: the waker is known to compute on
+  kYield,    // behind everything else
+  kVisible,  // where thieves see it at once: the waker is known to compute on
 };
 
 // Where it went, so that the mechanism knows whom to wake.

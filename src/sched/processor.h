@@ -60,11 +60,13 @@ struct alignas(base::kCacheLine) Processor {
   CounterSet counters;
 
   // --- shared ---
-  alignas(base::kCacheLine) base::Atom<std::uint32_t> tick{0};  // owner bumps at each dispatch; thieves see whether it moves
+  alignas(base::kCacheLine) base::Atom<std::uint32_t> tick{
+      0};                                   // owner bumps at each dispatch; thieves see whether it moves
   base::Atom<std::uint32_t> slice_tick{0};  // the same, but not for a slot run, which inherits the time slice
   base::Atom<std::uint32_t> watch{0};
   base::Atom<std::uint32_t> attention{0};
-  base::Atom<Runnable> slot{};  // runnext. Owner: release store into an empty one, else exchange; thieves: exchange for none
+  base::Atom<Runnable>
+      slot{};  // runnext. Owner: release store into an empty one, else exchange; thieves: exchange for none
 
   // Status in the low byte, the M's id in the next 24 bits, a call counter above: a P taken from an M in a call and wired to
   // another M in a call is never mistaken for the first one's.
@@ -78,7 +80,8 @@ struct alignas(base::kCacheLine) Processor {
   PStatus status() const noexcept { return status_of(word.load_relaxed()); }  // for observers; owners know
   static PStatus status_of(std::uint64_t word_bits) noexcept { return static_cast<PStatus>(word_bits & 0xff); }
   static std::uint64_t make_word(PStatus status, std::uint32_t machine_id, std::uint32_t call) noexcept {
-    return static_cast<std::uint64_t>(status) | (std::uint64_t{machine_id & 0xffffff} << 8) | (std::uint64_t{call} << 32);
+    return static_cast<std::uint64_t>(status) | (std::uint64_t{machine_id & 0xffffff} << 8) |
+           (std::uint64_t{call} << 32);
   }
 };
 

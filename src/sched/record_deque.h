@@ -37,7 +37,7 @@ class RecordDeque {
 
   // Owner: the newest. T{}: empty.
   T pop() noexcept {
-    std::int64_t bottom = bottom_.load_relaxed();  // ours
+    std::int64_t bottom = bottom_.load_relaxed();   // ours
     if (bottom <= top_.load_relaxed()) return T{};  // top only grows: empty for sure
     --bottom;
     bottom_.store_relaxed(bottom);  // ordered before the read of top by the fence
@@ -55,8 +55,8 @@ class RecordDeque {
 
   // Anybody: the oldest. T{}: empty, or another was faster.
   T steal() noexcept {
-    std::int64_t top = top_.load_acquire();             // pairs: record_deque.top
-    Atomics::full_fence();                              // pairs: record_deque.dekker
+    std::int64_t top = top_.load_acquire();              // pairs: record_deque.top
+    Atomics::full_fence();                               // pairs: record_deque.dekker
     const std::int64_t bottom = bottom_.load_acquire();  // pairs: record_deque.bottom
     if (top >= bottom) return T{};
     const T item = slots_[top & (Capacity - 1)].load_relaxed();  // ours if the CAS succeeds
@@ -67,6 +67,7 @@ class RecordDeque {
   // Owner, queue full: takes the older half with one CAS (D3). 0: a thief was faster, so there is room now.
   std::int64_t take_half_for_overflow(T* out) noexcept {
     std::int64_t top = top_.load_acquire();  // pairs: record_deque.top
+    if (bottom_.load_relaxed() - top < Capacity) return 0;  // thieves may have emptied it since push() found it full
     for (std::int64_t i = 0; i < Capacity / 2; ++i) out[i] = slots_[(top + i) & (Capacity - 1)].load_relaxed();
     if (!top_.cas_seq_cst(top, top + Capacity / 2)) return 0;  // pairs: record_deque.top
     top_seen_ = top + Capacity / 2;

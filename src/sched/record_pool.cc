@@ -10,8 +10,8 @@
 namespace weft::sched {
 namespace {
 
-constexpr std::size_t kFirstSlab = 256 * 1024;        // a small program stays small
-constexpr std::size_t kSlab = 2 * 1024 * 1024;        // later ones are one huge page each
+constexpr std::size_t kFirstSlab = 256 * 1024;  // a small program stays small
+constexpr std::size_t kSlab = 2 * 1024 * 1024;  // later ones are one huge page each
 constexpr std::size_t kMagazineBytes = kMagazine * sizeof(SpawnRecord);
 
 SpawnRecord* next_magazine(const SpawnRecord* magazine) {

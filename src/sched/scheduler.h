@@ -29,23 +29,23 @@
 namespace weft::sched {
 
 struct Settings {
-  std::uint32_t spin_us = 20;            // active looking before sleeping (A28)
-  std::uint32_t productive_us = 5;       // R.4: a steal that lasted less was not worth it
-  std::uint32_t long_us = 10;            // R.5: computing on for longer marks a long runner
+  std::uint32_t spin_us = 20;       // active looking before sleeping (A28)
+  std::uint32_t productive_us = 5;  // R.4: a steal that lasted less was not worth it
+  std::uint32_t long_us = 10;       // R.5: computing on for longer marks a long runner
   std::int64_t passive_first_ns = 50'000;
   std::int64_t passive_limit_ns = 4'000'000;
-  std::uint32_t prompt_threads_per_p = 4;    // A55: k; beyond k * maxprocs threads come by timer
+  std::uint32_t prompt_threads_per_p = 4;  // A55: k; beyond k * maxprocs threads come by timer
   std::int64_t thread_interval_ns = 1'000'000;
-  std::uint32_t max_threads = 10'000;        // the cap queues work
+  std::uint32_t max_threads = 10'000;  // the cap queues work
   std::int64_t idle_thread_exit_ns = 10'000'000'000;
   std::int64_t slice_ns = 10'000'000;
   std::int64_t trim_interval_ns = 2'500'000'000;
   bool preempt = true;
-  bool wake_on_last_p = false;           // A53
-  bool seed_search_order = false;        // K1: local, steal, global, network
-  bool spawn_at_back = false;            // K5
-  bool place_woken_threads = true;       // keep a woken M off the waker's CPU
-  bool random_schedule = false;          // tests: the slot is left out by a coin, deque and ring come in random order
+  bool wake_on_last_p = false;      // A53
+  bool seed_search_order = false;   // K1: local, steal, global, network
+  bool spawn_at_back = false;       // K5
+  bool place_woken_threads = true;  // keep a woken M off the waker's CPU
+  bool random_schedule = false;     // tests: the slot is left out by a coin, deque and ring come in random order
 };
 
 enum class Role : std::uint8_t { kPoller, kPassive };
@@ -63,9 +63,9 @@ struct Scheduler {
   base::Atom<std::uint32_t> maxprocs{0};  // changes only while the world is stopped
   Processor* processors[kMaxProcessors] = {};
   base::Atom<bool> started{false};
-  base::Atom<bool> exiting{false};       // the process is leaving: whoever enters the scheduler stays
+  base::Atom<bool> exiting{false};  // the process is leaving: whoever enters the scheduler stays
   base::Atom<bool> world_stopping{false};
-  base::Atom<bool> overcommitted{false};  // more Ps than CPUs
+  base::Atom<bool> overcommitted{false};   // more Ps than CPUs
   base::Atom<std::uint32_t> coarse_ms{0};  // sysmon's clock, for wait times
 
   // --- work ---
@@ -97,10 +97,10 @@ struct Scheduler {
   base::Atom<std::uint32_t> waiting_spinners{0};  // type 2: Ms without a P that look for one
 
   // --- blocking calls, plain threads ---
-  alignas(base::kCacheLine) base::Atom<std::int64_t> in_call{0};        // goroutines in calls whose P was taken away
-  base::Atom<std::int64_t> threads_waiting{0};   // plain threads blocked in a primitive without a time limit
-  base::Atom<std::int64_t> runs_waiting{0};      // plain threads blocked in run()
-  base::Atom<std::uint64_t> main_exited{0};      // main goroutines that left by this_goroutine::exit()
+  alignas(base::kCacheLine) base::Atom<std::int64_t> in_call{0};  // goroutines in calls whose P was taken away
+  base::Atom<std::int64_t> threads_waiting{0};  // plain threads blocked in a primitive without a time limit
+  base::Atom<std::int64_t> runs_waiting{0};     // plain threads blocked in run()
+  base::Atom<std::uint64_t> main_exited{0};     // main goroutines that left by this_goroutine::exit()
 
   // --- world (Rank::kWorld by way of world.h) ---
   base::Atom<std::uint32_t> stop_wait{0};

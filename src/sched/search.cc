@@ -134,7 +134,8 @@ bool another_is_busy(const Processor& p) noexcept {
 bool sees_aged_work(const Processor& p, const Ticks& seen) noexcept {
   for (std::uint32_t i = 0; i < maxprocs(); ++i) {
     const Processor& other = *scheduler.processors[i];
-    if (other.id != p.id && other.tick.load_relaxed() == seen.at[i] && (other.slot.load_relaxed() || scheduler.policy->backlog(other) > 0))
+    if (other.id != p.id && other.tick.load_relaxed() == seen.at[i] &&
+        (other.slot.load_relaxed() || scheduler.policy->backlog(other) > 0))
       return true;
   }
   return false;
@@ -166,7 +167,8 @@ class PassiveWatch {
         if (m_.p->attention.load_relaxed() != 0 || timers_due() || !another_is_busy(*m_.p)) break;
         quiet_sleep = false;
         // Something waits in a slot: its P had its chance at the next look, not after the longest pause.
-        period = sees_aged_work(*m_.p, seen_) ? scheduler.settings.passive_first_ns : std::min(period * 2, scheduler.settings.passive_limit_ns);
+        period = sees_aged_work(*m_.p, seen_) ? scheduler.settings.passive_first_ns
+                                              : std::min(period * 2, scheduler.settings.passive_limit_ns);
         seen_.read();
       }
     }
@@ -335,7 +337,8 @@ bool wait_for_processor(Machine& m) noexcept {
     if (m.next_p.load_acquire() != nullptr) continue;      // pairs: machine.next_p
     if (polls && next_timer_ns() <= os::now_ns()) {
       if (come_back(m)) return true;
-      wake_passive(nullptr);  // every P is in use: its owner runs the timers at its next dispatch, or the passive spinner now
+      wake_passive(
+          nullptr);  // every P is in use: its owner runs the timers at its next dispatch, or the passive spinner now
     } else if (!rung && !polls && leave_if_surplus(m)) {
       return false;
     }

@@ -11,7 +11,8 @@ inline const void* code_address(std::int32_t distance) noexcept {
   return reinterpret_cast<const void*>(reinterpret_cast<std::intptr_t>(&weft::detail::spawn_anchor) + distance);
 }
 inline weft::detail::spawn_entry entry_of(const SpawnRecord& record) noexcept {
-  return reinterpret_cast<weft::detail::spawn_entry>(reinterpret_cast<std::intptr_t>(&weft::detail::spawn_anchor) + record.entry);
+  return reinterpret_cast<weft::detail::spawn_entry>(reinterpret_cast<std::intptr_t>(&weft::detail::spawn_anchor) +
+                                                     record.entry);
 }
 
 // The first word of an extended record's closure owns its SpawnExtra.

@@ -19,7 +19,8 @@ Goroutine* chained(std::uintptr_t bits) { return reinterpret_cast<Goroutine*>(bi
 }  // namespace
 
 void StackPool::shape(SizeClass& size_class, std::size_t usable_bytes) noexcept {
-  const std::size_t usable = std::clamp((usable_bytes + os::kPage - 1) & ~(os::kPage - 1), kMinStackBytes, kMaxStackBytes);
+  const std::size_t usable =
+      std::clamp((usable_bytes + os::kPage - 1) & ~(os::kPage - 1), kMinStackBytes, kMaxStackBytes);
   std::size_t pages = (kGuardBytes + usable) / os::kPage;
   pages |= 1;  // odd
   size_class.stride = pages * os::kPage;
@@ -47,7 +48,8 @@ StackPool::Region* StackPool::add_region(SizeClass& size_class) noexcept {
     void* base = os::reserve_memory(whole, "weft stacks");
     if (base == nullptr) continue;
     os::forbid_huge_pages(base, whole);  // a huge page per stack would be 500 times the memory
-    auto* region = new (std::nothrow) Region{static_cast<std::byte*>(base), whole, size_class.stride, size_class.usable, slots, {}, nullptr};
+    auto* region = new (std::nothrow)
+        Region{static_cast<std::byte*>(base), whole, size_class.stride, size_class.usable, slots, {}, nullptr};
     if (region == nullptr) {
       os::release_memory(base, whole);
       return nullptr;
@@ -94,7 +96,8 @@ Goroutine* StackPool::construct(SizeClass& size_class, std::byte* slot) noexcept
   auto* g = new (place.g) Goroutine;
   g->stack_bottom = slot + kGuardBytes;
   g->stack_bytes = static_cast<std::uint32_t>(g->stack_top() - g->stack_bottom);
-  g->flags = static_cast<std::uint8_t>((&size_class == &default_class_ ? 0 : kGOwnStack) | (unguarded_ ? kGUnguarded : 0));
+  g->flags =
+      static_cast<std::uint8_t>((&size_class == &default_class_ ? 0 : kGOwnStack) | (unguarded_ ? kGUnguarded : 0));
   arch::fiber_create(g->fiber, g->stack_bottom, g->stack_bytes);
   return g;
 }
@@ -200,7 +203,8 @@ bool StackPool::trim(std::size_t limit) noexcept {
   for (std::size_t first = 0; first < idle.size();) {  // neighbours in one call: a sixth of the price
     std::size_t end = first + 1;
     while (end < idle.size() && idle[end].slot == idle[end - 1].slot + idle[end - 1].stride) ++end;
-    os::discard_pages(idle[first].slot, static_cast<std::size_t>(idle[end - 1].slot + idle[end - 1].stride - idle[first].slot));
+    os::discard_pages(idle[first].slot,
+                      static_cast<std::size_t>(idle[end - 1].slot + idle[end - 1].stride - idle[first].slot));
     first = end;
   }
   std::lock_guard guard(lock_);
@@ -210,7 +214,8 @@ bool StackPool::trim(std::size_t limit) noexcept {
 
 StackPool::Place StackPool::find(const void* address) const noexcept {
   const auto* byte = static_cast<const std::byte*>(address);
-  for (const Region* region = regions_.load_acquire(); region != nullptr; region = region->next) {  // pairs: stacks.regions
+  const Region* region = regions_.load_acquire();  // pairs: stacks.regions
+  for (; region != nullptr; region = region->next) {
     if (byte < region->base || byte >= region->base + region->bytes) continue;
     const auto offset = static_cast<std::size_t>(byte - region->base);
     const std::size_t index = offset / region->stride;

@@ -67,8 +67,11 @@ class StackPool {
   // Every G that exists, dead ones included.
   template <class F>
   void for_each(F&& visit) const {
-    for (const Region* region = regions_.load_acquire(); region != nullptr; region = region->next)  // pairs: stacks.regions
-      for (std::size_t i = 0, n = region->carved.load_acquire(); i < n; ++i) visit(region->goroutine(i));  // pairs: stacks.carved
+    const Region* region = regions_.load_acquire();  // pairs: stacks.regions
+    for (; region != nullptr; region = region->next) {
+      const std::size_t carved = region->carved.load_acquire();  // pairs: stacks.carved
+      for (std::size_t i = 0; i < carved; ++i) visit(region->goroutine(i));
+    }
   }
 
   struct Statistics {
@@ -87,11 +90,11 @@ class StackPool {
   struct SizeClass {
     std::size_t usable = 0;
     std::size_t stride = 0;
-    Region* region = nullptr;  // the one being carved
-    std::vector<std::byte*> cold;     // slots
-    std::uintptr_t warm = 0;          // chain of dead Gs
+    Region* region = nullptr;      // the one being carved
+    std::vector<std::byte*> cold;  // slots
+    std::uintptr_t warm = 0;       // chain of dead Gs
     std::size_t warm_count = 0;
-    std::size_t low_water = 0;        // least warm_count in this trimming interval
+    std::size_t low_water = 0;  // least warm_count in this trimming interval
     std::size_t carve_batch = 8;
   };
   struct Region {
@@ -100,7 +103,8 @@ class StackPool {
     base::Atom<std::size_t> carved{0};
     Region* next = nullptr;
     Goroutine* goroutine(std::size_t index) const noexcept {
-      return reinterpret_cast<Goroutine*>(base + (index + 1) * stride - sizeof(Goroutine) - (index % 16) * base::kCacheLine);
+      return reinterpret_cast<Goroutine*>(base + (index + 1) * stride - sizeof(Goroutine) -
+                                          (index % 16) * base::kCacheLine);
     }
   };
 

@@ -28,11 +28,11 @@ enum class PStatus : std::uint8_t {
 constexpr bool is_legal_move(GStatus from, GStatus to) noexcept {
   using enum GStatus;
   switch (from) {
-    case kDead: return to == kRunning;  // a record gets a G and starts at once
+    case kDead:     return to == kRunning;  // a record gets a G and starts at once
     case kRunnable: return to == kRunning;
-    case kRunning: return to == kWaiting || to == kRunnable || to == kInCall || to == kDead;
-    case kWaiting: return to == kRunnable || to == kRunning;  // kRunning: the wait was called off before parking
-    case kInCall: return to == kRunning || to == kRunnable;
+    case kRunning:  return to == kWaiting || to == kRunnable || to == kInCall || to == kDead;
+    case kWaiting:  return to == kRunnable || to == kRunning;  // kRunning: the wait was called off before parking
+    case kInCall:   return to == kRunning || to == kRunnable;
   }
   return false;
 }
@@ -40,11 +40,11 @@ constexpr bool is_legal_move(GStatus from, GStatus to) noexcept {
 constexpr const char* name_of(GStatus status) noexcept {
   using enum GStatus;
   switch (status) {
-    case kDead: return "dead";
+    case kDead:     return "dead";
     case kRunnable: return "runnable";
-    case kRunning: return "running";
-    case kWaiting: return "waiting";
-    case kInCall: return "in call";
+    case kRunning:  return "running";
+    case kWaiting:  return "waiting";
+    case kInCall:   return "in call";
   }
   return "?";
 }
@@ -82,32 +82,32 @@ enum class WaitReason : std::uint8_t {
 constexpr const char* name_of(WaitReason reason) noexcept {
   using enum WaitReason;
   switch (reason) {
-    case kNone: return "waiting";
-    case kJoin: return "task join";
-    case kWaitGroup: return "wait group";
-    case kMutex: return "mutex lock";
-    case kEvent: return "event";
-    case kSleep: return "sleep";
-    case kStopTheWorld: return "stopping the world";
-    case kChanSend: return "chan send";
-    case kChanReceive: return "chan receive";
-    case kNilChanSend: return "chan send (nil chan)";
-    case kNilChanReceive: return "chan receive (nil chan)";
-    case kSelect: return "select";
-    case kEmptySelect: return "select (no cases)";
-    case kSharedMutexRead: return "shared mutex lock_shared";
+    case kNone:             return "waiting";
+    case kJoin:             return "task join";
+    case kWaitGroup:        return "wait group";
+    case kMutex:            return "mutex lock";
+    case kEvent:            return "event";
+    case kSleep:            return "sleep";
+    case kStopTheWorld:     return "stopping the world";
+    case kChanSend:         return "chan send";
+    case kChanReceive:      return "chan receive";
+    case kNilChanSend:      return "chan send (nil chan)";
+    case kNilChanReceive:   return "chan receive (nil chan)";
+    case kSelect:           return "select";
+    case kEmptySelect:      return "select (no cases)";
+    case kSharedMutexRead:  return "shared mutex lock_shared";
     case kSharedMutexWrite: return "shared mutex lock";
-    case kCondition: return "condition variable wait";
-    case kSemaphore: return "semaphore acquire";
-    case kLatch: return "latch wait";
-    case kBarrier: return "barrier wait";
-    case kOnce: return "call_once";
-    case kFuture: return "future";
-    case kGroupLimit: return "group limit";
-    case kRead: return "I/O read";
-    case kWrite: return "I/O write";
-    case kIo: return "I/O";
-    case kSignal: return "signal";
+    case kCondition:        return "condition variable wait";
+    case kSemaphore:        return "semaphore acquire";
+    case kLatch:            return "latch wait";
+    case kBarrier:          return "barrier wait";
+    case kOnce:             return "call_once";
+    case kFuture:           return "future";
+    case kGroupLimit:       return "group limit";
+    case kRead:             return "I/O read";
+    case kWrite:            return "I/O write";
+    case kIo:               return "I/O";
+    case kSignal:           return "signal";
   }
   return "waiting";
 }

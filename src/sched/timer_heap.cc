@@ -35,7 +35,9 @@ std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only) {
     if (timer->period_ns > 0) {
       const std::int64_t missed = (now_ns - timer->when_ns) / timer->period_ns;
       std::int64_t next;
-      if (__builtin_mul_overflow(missed + 1, timer->period_ns, &next) || __builtin_add_overflow(timer->when_ns, next, &next)) next = kNever;
+      if (__builtin_mul_overflow(missed + 1, timer->period_ns, &next) ||
+          __builtin_add_overflow(timer->when_ns, next, &next))
+        next = kNever;
       timer->when_ns = next;
       entries_.front().when_ns = next;
       sift_down(0);
@@ -101,8 +103,8 @@ void TimerHeap::sift_down(std::size_t index) {
 }
 
 void TimerHeap::publish_next() {
-  next_.store_release(entries_.empty() ? kNever : entries_.front().when_ns);  // pairs: timer.next
-  size_.store_relaxed(entries_.size());  // statistics
+  next_.store_relaxed(entries_.empty() ? kNever : entries_.front().when_ns);  // ordered by timer_added()'s fence
+  size_.store_relaxed(entries_.size());                                       // statistics
 }
 
 bool stop_timer(Timer* timer) {

@@ -38,7 +38,9 @@ class TimerHeap {
   // Takes all timers of another heap (the world is stopped, but plain threads may still stop timers).
   void adopt(TimerHeap& other);
 
-  std::int64_t next_ns() const noexcept { return next_.load_relaxed(); }  // a bound; re-read after a fence where it matters
+  std::int64_t next_ns() const noexcept {
+    return next_.load_relaxed();
+  }  // a bound; re-read after a fence where it matters
   std::size_t size() const noexcept { return size_.load_relaxed(); }
 
   friend bool stop_timer(Timer* timer);

@@ -14,7 +14,8 @@ struct WaitQueue {
   os::SpinLock lock;
   WaitList list;
 };
-static_assert(sizeof(WaitQueue) == sizeof(weft::detail::wait_queue) && alignof(WaitQueue) == alignof(weft::detail::wait_queue));
+static_assert(sizeof(WaitQueue) == sizeof(weft::detail::wait_queue) &&
+              alignof(WaitQueue) == alignof(weft::detail::wait_queue));
 
 inline WaitQueue& open(weft::detail::wait_queue& storage) noexcept {
   return *std::launder(reinterpret_cast<WaitQueue*>(storage.storage));

@@ -6,7 +6,10 @@
 namespace weft::sched {
 
 Wait::Wait(WaitReason reason, const void* object, std::int64_t deadline_ns) noexcept
-    : g_(os::current_p() != nullptr ? os::current_g() : nullptr), reason_(reason), object_(object), deadline_ns_(deadline_ns) {}
+    : g_(os::current_p() != nullptr ? os::current_g() : nullptr),
+      reason_(reason),
+      object_(object),
+      deadline_ns_(deadline_ns) {}
 
 void Wait::on_time_limit(Timer* timer, std::int64_t) {
   auto* wait = static_cast<Wait*>(timer->argument);

@@ -67,8 +67,8 @@ struct Waiter {
   Choice* choice = nullptr;  // null: only the owner of the list wakes it
   void* element = nullptr;   // what is handed over
   std::uint32_t index = 0;
-  bool queued = false;       // on a list; guarded by the list's lock
-  bool success = false;      // set by the waker before wake()
+  bool queued = false;   // on a list; guarded by the list's lock
+  bool success = false;  // set by the waker before wake()
 };
 
 // FIFO. Guarded by its primitive's lock.
@@ -118,7 +118,9 @@ class Wait {
   Wait(const Wait&) = delete;
 
   bool is_timed() const noexcept { return deadline_ns_ != os::kForever; }
-  Sleeper sleeper() const noexcept { return g_ != nullptr ? Sleeper(g_) : Sleeper(const_cast<ThreadSleeper*>(&thread_)); }
+  Sleeper sleeper() const noexcept {
+    return g_ != nullptr ? Sleeper(g_) : Sleeper(const_cast<ThreadSleeper*>(&thread_));
+  }
   // A waiter of this wait; a timed one competes with the time limit.
   void attach(Waiter& waiter) noexcept {
     waiter.who = sleeper();
@@ -135,8 +137,10 @@ class Wait {
     }
   }
   void call_off() noexcept {  // nobody was told after all
-    if (g_ != nullptr) call_off_wait(g_);
-    else if (thread_.counted) scheduler.threads_waiting.fetch_add_relaxed(-1);
+    if (g_ != nullptr)
+      call_off_wait(g_);
+    else if (thread_.counted)
+      scheduler.threads_waiting.fetch_add_relaxed(-1);
   }
   // After the lock. Blocks until woken; false: the time limit won, and the waiters may still be on their lists.
   bool wait() noexcept;

@@ -60,7 +60,7 @@ std::int64_t stop_began_ns;  // the stopper's
 // The caller owns p and has unwired it, or holds the world's turn.
 void mark_stopped(Processor& p) noexcept {
   WEFT_DELAY_SITE("world.stopping");
-  p.word.store_release(Processor::make_word(PStatus::kStopped, 0, 0));              // pairs: processor.word
+  p.word.store_release(Processor::make_word(PStatus::kStopped, 0, 0));                 // pairs: processor.word
   if (scheduler.stop_wait.fetch_sub_acq_rel(1) == 1) scheduler.stopped_note.signal();  // pairs: stop_wait
 }
 
@@ -94,7 +94,7 @@ bool begin_stop(std::int64_t deadline_ns) noexcept {
   const Processor* own = os::current_p();
   scheduler.stopped_note.clear();
   scheduler.stop_wait.store_release(maxprocs() - (own != nullptr ? 1 : 0));  // pairs: stop_wait
-  scheduler.world_stopping.store_seq_cst(true);                             // pairs: world_stopping
+  scheduler.world_stopping.store_seq_cst(true);                              // pairs: world_stopping
   ask_everybody(own);
   return wait_until_stopped(own, deadline_ns);
 }
@@ -130,7 +130,8 @@ void stop_the_world() noexcept {
 void start_the_world() noexcept {
   Processor* own = os::current_p();
   scheduler.world_stopping.store_seq_cst(false);  // pairs: world_stopping
-  for (std::uint32_t i = 0; i < maxprocs(); ++i) scheduler.processors[i]->attention.fetch_and_acq_rel(~std::uint32_t{kAttentionStop});  // pairs: attention
+  for (std::uint32_t i = 0; i < maxprocs(); ++i)
+    scheduler.processors[i]->attention.fetch_and_acq_rel(~std::uint32_t{kAttentionStop});  // pairs: attention
   for (std::uint32_t i = 0; i < maxprocs(); ++i) {
     Processor& p = *scheduler.processors[i];
     if (&p == own) continue;
@@ -165,7 +166,8 @@ bool attend(Machine& m) noexcept {
   Processor& p = *m.p;
   const std::uint32_t wanted = p.attention.load_acquire();  // pairs: attention
   if (wanted & kAttentionForked)
-    base::fatal_exit(2, "weft: the goroutine runtime does not exist in a forked child; only exec or _exit may follow fork");
+    base::fatal_exit(
+        2, "weft: the goroutine runtime does not exist in a forked child; only exec or _exit may follow fork");
   if (wanted & kAttentionStop) {
     if (m.spinning) {
       m.spinning = false;
@@ -180,7 +182,7 @@ bool attend(Machine& m) noexcept {
 }
 
 bool stop_if_world_stops(Processor& p) noexcept {
-  if (!scheduler.world_stopping.load_seq_cst()) return false;  // pairs: world_stopping
+  if (!scheduler.world_stopping.load_seq_cst()) return false;            // pairs: world_stopping
   if ((p.attention.load_acquire() & kAttentionStop) == 0) return false;  // pairs: attention
   mark_stopped(p);
   return true;

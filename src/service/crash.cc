@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "service/crash.h"
 
+#include <cxxabi.h>
+#include <unistd.h>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <cxxabi.h>
 #include <exception>
 #include <typeinfo>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "base/sanitizer.h"
@@ -41,17 +41,19 @@ void print_stack(std::size_t skip) {
 void print_overflow(const Goroutine* g, const void* address) {
   char who[128], text[512];
   sched::describe_goroutine(g, who, sizeof who);
-  print(text, std::snprintf(text, sizeof text,
-                            "fatal error: %s: stack overflow\n"
-                            "  limit %u KiB, access at %p; give it more with go_options::stack_size or WEFT_STACK_SIZE\n",
-                            who, (g->stack_bytes + 1023 + static_cast<unsigned>(sizeof(Goroutine))) / 1024, address));
+  print(text,
+        std::snprintf(text, sizeof text,
+                      "fatal error: %s: stack overflow\n"
+                      "  limit %u KiB, access at %p; give it more with go_options::stack_size or WEFT_STACK_SIZE\n",
+                      who, (g->stack_bytes + 1023 + static_cast<unsigned>(sizeof(Goroutine))) / 1024, address));
   print_stack(2);
 }
 
 void print_fault(const Goroutine* g, int signal, const void* address) {
   char who[128], text[512];
   sched::describe_goroutine(g, who, sizeof who);
-  print(text, std::snprintf(text, sizeof text, "fatal error: %s: %s at address %p\n", who, signal == SIGBUS ? "SIGBUS" : "SIGSEGV", address));
+  print(text, std::snprintf(text, sizeof text, "fatal error: %s: %s at address %p\n", who,
+                            signal == SIGBUS ? "SIGBUS" : "SIGSEGV", address));
   print_stack(2);
 }
 
@@ -65,7 +67,7 @@ void chain(int signal, siginfo_t* info, void* context, const struct sigaction& p
     return;
   }
   // The default action: the faulting instruction runs again and ends the process with the right signal and core.
-  struct sigaction by_default {};
+  struct sigaction by_default{};
   by_default.sa_handler = SIG_DFL;
   sigaction(signal, &by_default, nullptr);
   if (info->si_code <= 0) raise(signal);  // sent by somebody: there is no instruction to run again
@@ -78,7 +80,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const sched::StackPool::Place place = scheduler.stacks.find(info->si_addr);
   if (place.g != nullptr && place.in_guard && g == place.g) {
     print_overflow(g, info->si_addr);
-    struct sigaction by_default {};
+    struct sigaction by_default{};
     by_default.sa_handler = SIG_DFL;
     sigaction(signal, &by_default, nullptr);
     return;
@@ -141,7 +143,7 @@ void print_exception() {
 }
 
 void install(int signal, struct sigaction& previous) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigfillset(&action.sa_mask);
@@ -156,9 +158,10 @@ void install_crash_reports(void (*on_quit)()) {
   install(SIGBUS, previous_bus);
   previous_terminate = std::set_terminate(on_terminate);
   quit_handler = on_quit;
-  struct sigaction existing {};
-  if (sigaction(SIGQUIT, nullptr, &existing) == 0 && existing.sa_handler == SIG_DFL && (existing.sa_flags & SA_SIGINFO) == 0) {
-    struct sigaction action {};
+  struct sigaction existing{};
+  if (sigaction(SIGQUIT, nullptr, &existing) == 0 && existing.sa_handler == SIG_DFL &&
+      (existing.sa_flags & SA_SIGINFO) == 0) {
+    struct sigaction action{};
     action.sa_handler = on_quit_signal;
     action.sa_flags = SA_ONSTACK | SA_RESTART;
     sigaction(SIGQUIT, &action, nullptr);

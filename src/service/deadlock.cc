@@ -20,16 +20,17 @@ base::Atom<int> helper_threads{0};
 
 bool nobody_can_run() {
   const sched::IdleView view = scheduler.idle.look();
-  return view.idle() == sched::maxprocs() && view.spinning() == 0 && !scheduler.world_stopping.load_relaxed() && !sched::work_exists(nullptr) &&
-         scheduler.in_call.load_relaxed() == 0 && sched::next_timer_ns() == sched::TimerHeap::kNever &&
-         !scheduler.exiting.load_relaxed();
+  return view.idle() == sched::maxprocs() && view.spinning() == 0 && !scheduler.world_stopping.load_relaxed() &&
+         !sched::work_exists(nullptr) && scheduler.in_call.load_relaxed() == 0 &&
+         sched::next_timer_ns() == sched::TimerHeap::kNever && !scheduler.exiting.load_relaxed();
 }
 
 // Threads that are neither ours nor asleep in one of our primitives could still wake somebody.
 bool others_could_help() {
   const int threads = os::count_threads();
   if (threads < 0) return true;  // cannot tell: keep silent
-  const std::int64_t accounted = std::int64_t{scheduler.threads.load_relaxed()} + helper_threads.load_relaxed() + scheduler.threads_waiting.load_relaxed();
+  const std::int64_t accounted = std::int64_t{scheduler.threads.load_relaxed()} + helper_threads.load_relaxed() +
+                                 scheduler.threads_waiting.load_relaxed();
   return threads > accounted;
 }
 
@@ -53,10 +54,12 @@ void check_for_deadlock() {
   const std::uint64_t goroutines = sched::total(Counter::kSpawns) - sched::total(Counter::kFinished);
   const std::int64_t waiting_threads = scheduler.threads_waiting.load_relaxed();
   if (goroutines == 0 && waiting_threads == 0) return;
-  base::full_fence();
+  base::full_fence();  // pairs: submit.retire
   if (others_could_help() || !nobody_can_run()) return;
   if (!scheduler.starved.empty())
-    report("fatal error: weft: no memory for goroutine stacks: every running goroutine waits, and those that could go on have no stack\n\n");
+    report(
+        "fatal error: weft: no memory for goroutine stacks: every running goroutine waits, and those that could go on "
+        "have no stack\n\n");
   if (goroutines == 0 && scheduler.main_exited.load_relaxed() > 0)
     report("fatal error: no goroutines (main called Goexit) - deadlock!\n\n");
   report("fatal error: all goroutines are asleep - deadlock!\n\n");

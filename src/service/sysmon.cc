@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "service/sysmon.h"
 
+#include <unistd.h>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "os/affinity.h"
@@ -49,7 +49,8 @@ class Sysmon {
       scheduler.coarse_ms.store_relaxed(static_cast<std::uint32_t>(now / 1'000'000));
       if (dump_wanted.load_relaxed()) dump_and_exit();
       bool acted = false;
-      if (!scheduler.exiting.load_relaxed() && !scheduler.world_stopping.load_relaxed()) acted = look_at_processors(now);
+      if (!scheduler.exiting.load_relaxed() && !scheduler.world_stopping.load_relaxed())
+        acted = look_at_processors(now);
       sched::retry_wanted_thread();
       run_overdue_timers(now);
       trim(now);
@@ -157,9 +158,11 @@ class Sysmon {
     next_trace_ns_ = now + options_.schedtrace_ns;
     char line[4096];
     const sched::IdleView view = scheduler.idle.look();
-    int length = std::snprintf(line, sizeof line, "SCHED %lldms: maxprocs=%u idleprocs=%u threads=%u spinningthreads=%u idlethreads=%u runqueue=%zu [",
-                               static_cast<long long>((now - started_ns_) / 1'000'000), sched::maxprocs(), view.idle(), scheduler.threads.load_relaxed(),
-                               view.spinning(), scheduler.idle_machine_count, scheduler.inject.size());
+    int length = std::snprintf(
+        line, sizeof line,
+        "SCHED %lldms: maxprocs=%u idleprocs=%u threads=%u spinningthreads=%u idlethreads=%u runqueue=%zu [",
+        static_cast<long long>((now - started_ns_) / 1'000'000), sched::maxprocs(), view.idle(),
+        scheduler.threads.load_relaxed(), view.spinning(), scheduler.idle_machine_count, scheduler.inject.size());
     for (std::uint32_t i = 0; i < sched::maxprocs() && length < static_cast<int>(sizeof line) - 32; ++i)
       length += std::snprintf(line + length, sizeof line - static_cast<std::size_t>(length), "%s%u", i == 0 ? "" : " ",
                               scheduler.policy->backlog(*scheduler.processors[i]));
@@ -171,7 +174,8 @@ class Sysmon {
     constexpr std::string_view kHead = "SIGQUIT: quit\n\n";
     base::write_stderr(kHead.data(), kHead.size());
     sched::stop_the_world_for_exit(1'000'000'000);
-    sched::dump_goroutines([](void*, std::string_view text) { base::write_stderr(text.data(), text.size()); }, nullptr, {.goroutines = 10'000});
+    sched::dump_goroutines([](void*, std::string_view text) { base::write_stderr(text.data(), text.size()); }, nullptr,
+                           {.goroutines = 10'000});
     std::_Exit(2);
   }
 
@@ -181,7 +185,11 @@ class Sysmon {
       if (++idle_rounds_ > kIdleRoundsBeforeSleep) {
         sched::hooks.all_idle();  // a foreign thread that kept the deadlock check silent may be gone
         const bool busy_soon = trimming_ || scheduler.stacks.statistics().warm > 0 || options_.schedtrace_ns != 0;
-        rest(now + (trimming_ ? kSlowNs : options_.schedtrace_ns != 0 ? std::min(options_.schedtrace_ns, kIdleNs) : busy_soon ? kIdleNs : kIdleNs), true);
+        rest(now + (trimming_                     ? kSlowNs
+                    : options_.schedtrace_ns != 0 ? std::min(options_.schedtrace_ns, kIdleNs)
+                    : busy_soon                   ? kIdleNs
+                                                  : kIdleNs),
+             true);
         return;
       }
       rest(now + kSlowNs, false);

@@ -19,9 +19,9 @@
 namespace weft {
 
 struct go_options {
-  std::string name{};           // shown in dumps and traces
-  std::size_t stack_size = 0;   // bytes; 0: the default
-  bool idle = false;            // runs only when nothing else can
+  std::string name{};          // shown in dumps and traces
+  std::size_t stack_size = 0;  // bytes; 0: the default
+  bool idle = false;           // runs only when nothing else can
 };
 
 namespace detail {
@@ -106,13 +106,15 @@ void boxed_entry(spawn_record* record) {
 }
 
 template <class C, std::size_t Offset>
-inline constexpr bool fits_inline = sizeof(C) <= sizeof(spawn_record::closure) - Offset && alignof(C) <= (Offset == 0 ? 16 : 8);
+inline constexpr bool fits_inline =
+    sizeof(C) <= sizeof(spawn_record::closure) - Offset && alignof(C) <= (Offset == 0 ? 16 : 8);
 
 template <std::size_t Offset, class C>
 void fill_record(spawn_record* record, C&& closure) {
   using closure_type = std::decay_t<C>;
   constexpr bool is_inline = fits_inline<closure_type, Offset>;
-  const spawn_entry entry = is_inline ? &inline_entry<closure_type, is_inline ? Offset : 0> : &boxed_entry<closure_type, Offset>;
+  const spawn_entry entry = is_inline        ? &inline_entry < closure_type,
+                    is_inline ? Offset : 0 > : &boxed_entry<closure_type, Offset>;
   if (encode_code_address(reinterpret_cast<const void*>(entry), record->entry)) [[likely]] {
     if constexpr (is_inline) {
       ::new (static_cast<void*>(record->closure + Offset)) closure_type(std::forward<C>(closure));
@@ -170,8 +172,10 @@ auto bind(F&& f, A&&... arguments) {
   if constexpr (sizeof...(A) == 0) {
     return std::decay_t<F>(std::forward<F>(f));
   } else {
-    return [f = std::decay_t<F>(std::forward<F>(f)), bound = std::tuple<std::decay_t<A>...>(std::forward<A>(arguments)...)]() mutable {
-      return std::apply([&f](auto&&... unbound) { return std::invoke(std::move(f), std::move(unbound)...); }, std::move(bound));
+    return [f = std::decay_t<F>(std::forward<F>(f)),
+            bound = std::tuple<std::decay_t<A>...>(std::forward<A>(arguments)...)]() mutable {
+      return std::apply([&f](auto&&... unbound) { return std::invoke(std::move(f), std::move(unbound)...); },
+                        std::move(bound));
     };
   }
 }

@@ -22,8 +22,8 @@ class task_core {
   task_core();
   task_core(const task_core&) = delete;
 
-  bool done() const noexcept { return word_.load(std::memory_order_acquire) == kDone; }
-  bool wait_until(std::int64_t deadline_ns) noexcept;  // false: the time limit
+  bool done() const noexcept { return word_.load(std::memory_order_acquire) == kDone; }  // pairs: task.word
+  bool wait_until(std::int64_t deadline_ns) noexcept;                                    // false: the time limit
   void wait() noexcept {
     if (!done()) wait_slow();
   }
@@ -36,7 +36,8 @@ class task_core {
 
   // True: that was the last of the two. The other side's drop is not waited for when it has happened already.
   bool drop() noexcept {
-    return references_.load(std::memory_order_acquire) == 1 || references_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    if (references_.load(std::memory_order_acquire) == 1) return true;  // pairs: task.references
+    return references_.fetch_sub(1, std::memory_order_acq_rel) == 1;    // pairs: task.references
   }
 
  private:
