@@ -30,7 +30,8 @@ class Note {
         break;
       }
     }
-    word_.store_relaxed(kEmpty);
+    // An exchange, not a store: a second signal may have come meanwhile, and what its sender wrote must be seen from here on.
+    word_.exchange_acquire(kEmpty);  // pairs: note
     return true;
   }
 

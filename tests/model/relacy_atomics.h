@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Include this last: relacy's macros rename parts of the language and of libc for everything after it.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <source_location>
+#include <string>
+
+#include <relacy/relacy.hpp>
+#undef new
+#undef delete
+#undef malloc
+#undef calloc
+#undef realloc
+#undef free
+#undef assert
+#undef errno
+
+// base/atomic.h's named operations over relacy's simulated atomics, so that the lock-free classes that ship are what gets
+// explored: RunQueue<int, 4, RelacyAtomics<>> is run_queue.h, word for word.
+//   Model     C++11: relaxed loads may see old values, fences and seq_cst as in the standard; interleavings by relacy.
+//   Mutants   a Mutation weakens one kind of operation everywhere in the class under test. A test that passes with its
+//             mutants too proves nothing, so each model asserts that its mutants are caught.
+//   Limits    relacy keeps the last three values of an atomic, and knows C++11's release sequences (a relaxed store by
+//             the thread of the release store continues it), which C++20 has given up.
+namespace weft::model {
+
+// What ships.
+struct Faithful {
+  static constexpr rl::memory_order kStoreRelease = rl::mo_release;
+  static constexpr rl::memory_order kLoadAcquire = rl::mo_acquire;
+  static constexpr bool kFences = true;         // full_fence() is one
+  static constexpr bool kAtomicCas = true;      // else: compare, then store
+  static constexpr bool kOrderedCas = true;     // else: every read-modify-write is relaxed
+  static constexpr std::uint64_t kIgnored = 0;  // bits that a CAS does not compare
+};
+
+template <class T, class Mutation = Faithful>
+class RelacyAtom {
+  using Where = std::source_location;
+
+ public:
+  RelacyAtom() : value_(T{}) {}
+  RelacyAtom(T initial) : value_(initial) {}  // NOLINT(google-explicit-constructor): as std::atomic
+  RelacyAtom(const RelacyAtom&) = delete;
+  RelacyAtom& operator=(const RelacyAtom&) = delete;
+
+  T load_relaxed(Where at = Where::current()) const { return value_.load(rl::mo_relaxed, info(at)); }
+  T load_acquire(Where at = Where::current()) const { return value_.load(Mutation::kLoadAcquire, info(at)); }
+  T load_seq_cst(Where at = Where::current()) const { return value_.load(rl::mo_seq_cst, info(at)); }
+  void store_relaxed(T v, Where at = Where::current()) { value_.store(v, rl::mo_relaxed, info(at)); }
+  void store_release(T v, Where at = Where::current()) { value_.store(v, Mutation::kStoreRelease, info(at)); }
+  void store_seq_cst(T v, Where at = Where::current()) { value_.store(v, rl::mo_seq_cst, info(at)); }
+
+  T exchange_relaxed(T v, Where at = Where::current()) { return value_.exchange(v, rl::mo_relaxed, info(at)); }
+  T exchange_acquire(T v, Where at = Where::current()) { return value_.exchange(v, rmw(rl::mo_acquire), info(at)); }
+  T exchange_acq_rel(T v, Where at = Where::current()) { return value_.exchange(v, rmw(rl::mo_acq_rel), info(at)); }
+  T exchange_seq_cst(T v, Where at = Where::current()) { return value_.exchange(v, rmw(rl::mo_seq_cst), info(at)); }
+
+  bool cas_relaxed(T& expected, T desired, Where at = Where::current()) {
+    return cas(expected, desired, rl::mo_relaxed, at);
+  }
+  bool cas_acquire(T& expected, T desired, Where at = Where::current()) {
+    return cas(expected, desired, rl::mo_acquire, at);
+  }
+  bool cas_release(T& expected, T desired, Where at = Where::current()) {
+    return cas(expected, desired, rl::mo_release, at);
+  }
+  bool cas_acq_rel(T& expected, T desired, Where at = Where::current()) {
+    return cas(expected, desired, rl::mo_acq_rel, at);
+  }
+  bool cas_seq_cst(T& expected, T desired, Where at = Where::current()) {
+    return cas(expected, desired, rl::mo_seq_cst, at);
+  }
+
+  T fetch_add_relaxed(T v, Where at = Where::current()) { return value_.fetch_add(v, rl::mo_relaxed, info(at)); }
+  T fetch_add_acq_rel(T v, Where at = Where::current()) { return value_.fetch_add(v, rmw(rl::mo_acq_rel), info(at)); }
+  T fetch_add_seq_cst(T v, Where at = Where::current()) { return value_.fetch_add(v, rmw(rl::mo_seq_cst), info(at)); }
+  T fetch_sub_release(T v, Where at = Where::current()) { return value_.fetch_sub(v, rmw(rl::mo_release), info(at)); }
+  T fetch_sub_acq_rel(T v, Where at = Where::current()) { return value_.fetch_sub(v, rmw(rl::mo_acq_rel), info(at)); }
+  T fetch_or_relaxed(T v, Where at = Where::current()) { return value_.fetch_or(v, rl::mo_relaxed, info(at)); }
+  T fetch_or_acq_rel(T v, Where at = Where::current()) { return value_.fetch_or(v, rmw(rl::mo_acq_rel), info(at)); }
+  T fetch_or_seq_cst(T v, Where at = Where::current()) { return value_.fetch_or(v, rmw(rl::mo_seq_cst), info(at)); }
+  T fetch_and_relaxed(T v, Where at = Where::current()) { return value_.fetch_and(v, rl::mo_relaxed, info(at)); }
+  T fetch_and_acq_rel(T v, Where at = Where::current()) { return value_.fetch_and(v, rmw(rl::mo_acq_rel), info(at)); }
+  T fetch_and_seq_cst(T v, Where at = Where::current()) { return value_.fetch_and(v, rmw(rl::mo_seq_cst), info(at)); }
+
+  // What it is now, whatever this thread may have seen of it. For the futex of the model, and for final checks.
+  T debug_value() const { return value_.debug_value(); }
+  rl::atomic<T>& raw() { return value_; }
+
+ private:
+  static rl::debug_info info(const Where& at) { return {"", at.file_name(), at.line()}; }
+  static constexpr rl::memory_order rmw(rl::memory_order order) {
+    return Mutation::kOrderedCas ? order : rl::mo_relaxed;
+  }
+
+  bool cas(T& expected, T desired, rl::memory_order order, const Where& at) {
+    order = rmw(order);
+    const bool acquires = order == rl::mo_acquire || order == rl::mo_acq_rel || order == rl::mo_seq_cst;
+    const rl::memory_order failure = acquires ? rl::mo_acquire : rl::mo_relaxed;
+    if constexpr (!Mutation::kAtomicCas) {
+      const T seen = value_.load(failure, info(at));
+      if (seen != expected) {
+        expected = seen;
+        return false;
+      }
+      value_.store(desired, rl::mo_relaxed, info(at));
+      return true;
+    }
+    if constexpr (Mutation::kIgnored != 0) {
+      const T now = value_.debug_value();
+      if (((now ^ expected) & ~static_cast<T>(Mutation::kIgnored)) == 0) expected = now;
+    }
+    return value_.compare_exchange(rl::bool_t<false>(), expected, desired, order, failure, info(at));
+  }
+
+  rl::atomic<T> value_;
+};
+
+template <class Mutation = Faithful>
+struct RelacyAtomics {
+  template <class T>
+  using atom = RelacyAtom<T, Mutation>;
+
+  static void full_fence() {
+    if constexpr (Mutation::kFences) rl::atomic_thread_fence(rl::mo_seq_cst, RL_INFO);
+  }
+};
+
+struct WithoutFences : Faithful {
+  static constexpr bool kFences = false;
+};
+struct WithoutRelease : Faithful {
+  static constexpr rl::memory_order kStoreRelease = rl::mo_relaxed;
+};
+struct WithoutAcquire : Faithful {
+  static constexpr rl::memory_order kLoadAcquire = rl::mo_relaxed;
+};
+struct WithoutAtomicCas : Faithful {
+  static constexpr bool kAtomicCas = false;
+};
+struct WithoutOrderedCas : Faithful {
+  static constexpr bool kOrderedCas = false;
+};
+
+// --- running ---
+
+struct Search {
+  rl::scheduler_type_e scheduler = rl::sched_random;
+  rl::iteration_t iterations = 20'000;
+  unsigned context_bound = 2;
+  unsigned depth = 2'000;  // steps after which an execution counts as one that never ends
+};
+
+inline Search random_search(rl::iteration_t iterations) { return {.iterations = iterations}; }
+inline Search bounded_search(unsigned switches) { return {.scheduler = rl::sched_bound, .context_bound = switches}; }
+inline Search full_search() { return {.scheduler = rl::sched_full}; }
+
+struct Verdict {
+  rl::test_result_e result;
+  rl::iteration_t executions;
+  std::string report;  // of a failure: what every thread did
+};
+
+template <class Model>
+Verdict explore(const Search& search) {
+  rl::ostringstream report,
+      progress;  // allocates behind relacy's back: it is written to while relacy owns operator new
+  rl::test_params parameters;
+  parameters.output_stream = &report;
+  parameters.progress_stream = &progress;
+  parameters.search_type = search.scheduler;
+  parameters.iteration_count = search.iterations;
+  parameters.context_bound = search.context_bound;
+  parameters.execution_depth_limit = search.depth;
+  rl::simulate<Model>(parameters);
+  return {parameters.test_result, parameters.stop_iteration, std::string(report.str().c_str())};
+}
+
+template <class Model>
+testing::AssertionResult holds(const Search& search) {
+  const Verdict verdict = explore<Model>(search);
+  if (verdict.result == rl::test_result_success)
+    return testing::AssertionSuccess() << verdict.executions << " executions";
+  return testing::AssertionFailure() << verdict.report;
+}
+
+// The mutant must be found out, and for one of the reasons it was made for.
+template <class Mutant>
+testing::AssertionResult is_caught(const Search& search, std::initializer_list<rl::test_result_e> as) {
+  const Verdict verdict = explore<Mutant>(search);
+  for (const rl::test_result_e reason : as)
+    if (verdict.result == reason) return testing::AssertionSuccess();
+  if (verdict.result == rl::test_result_success)
+    return testing::AssertionFailure() << "the mutant passed " << verdict.executions << " executions";
+  return testing::AssertionFailure() << "the mutant failed for another reason:\n" << verdict.report;
+}
+
+inline constexpr std::initializer_list<rl::test_result_e> kWrongResult = {rl::test_result_user_assert_failed,
+                                                                          rl::test_result_data_race};
+
+}  // namespace weft::model
