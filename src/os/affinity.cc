@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "os/keep_errno.h"
 
 namespace weft::os {
 namespace {
@@ -38,6 +39,7 @@ void refresh_allowed_cpus() noexcept {
 int allowed_cpu_count() noexcept { return allowed_count.load_relaxed(); }
 
 bool keep_off_this_cpu(pid_t tid) noexcept {
+  const KeepErrno keep;
   cpu_set_t set;
   if (load_allowed(set) < 2) return false;
   const int here = sched_getcpu();
@@ -47,6 +49,7 @@ bool keep_off_this_cpu(pid_t tid) noexcept {
 }
 
 void return_to_all_cpus() noexcept {
+  const KeepErrno keep;
   cpu_set_t set;
   if (load_allowed(set) >= 1) sched_setaffinity(0, sizeof set, &set);
 }

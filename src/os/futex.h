@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <cstdint>
-#include <ctime>
 
 #include "base/atomic.h"
 
@@ -13,22 +9,8 @@ namespace weft::os {
 inline constexpr std::int64_t kForever = INT64_MAX;
 
 // Sleeps while word == expected, until woken or until the CLOCK_MONOTONIC deadline. May return early.
-inline void futex_wait(base::Atom<std::uint32_t>& word, std::uint32_t expected,
-                       std::int64_t deadline_ns = kForever) noexcept {
-  timespec when{};
-  timespec* limit = nullptr;
-  if (deadline_ns != kForever) {
-    if (deadline_ns < 0) deadline_ns = 0;
-    when.tv_sec = deadline_ns / 1'000'000'000;
-    when.tv_nsec = deadline_ns % 1'000'000'000;
-    limit = &when;
-  }
-  // WAIT_BITSET takes an absolute time; plain WAIT a relative one, which drifts when a signal restarts it.
-  syscall(SYS_futex, &word.raw(), FUTEX_WAIT_BITSET_PRIVATE, expected, limit, nullptr, FUTEX_BITSET_MATCH_ANY);
-}
-
-inline void futex_wake(base::Atom<std::uint32_t>& word, int count = 1) noexcept {
-  syscall(SYS_futex, &word.raw(), FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
-}
+void futex_wait(base::Atom<std::uint32_t>& word, std::uint32_t expected,
+                std::int64_t deadline_ns = kForever) noexcept;
+void futex_wake(base::Atom<std::uint32_t>& word, int count = 1) noexcept;
 
 }  // namespace weft::os

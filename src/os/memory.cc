@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "base/atomic.h"
+#include "os/keep_errno.h"
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
@@ -57,9 +58,15 @@ std::size_t guard_many(std::span<const Range> ranges) {
   return count;
 }
 
+void advise(void* address, std::size_t bytes, int advice) {
+  const KeepErrno keep;
+  madvise(address, bytes, advice);
+}
+
 }  // namespace
 
 void* reserve_memory(std::size_t bytes, const char* name) noexcept {
+  const KeepErrno keep;
   void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED) return nullptr;
   prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, bytes, name);  // refused by older kernels: only a name is missing
@@ -67,11 +74,12 @@ void* reserve_memory(std::size_t bytes, const char* name) noexcept {
 }
 
 void release_memory(void* address, std::size_t bytes) noexcept { munmap(address, bytes); }
-void forbid_huge_pages(void* address, std::size_t bytes) noexcept { madvise(address, bytes, MADV_NOHUGEPAGE); }
-void advise_huge_pages(void* address, std::size_t bytes) noexcept { madvise(address, bytes, MADV_HUGEPAGE); }
-void discard_pages(void* address, std::size_t bytes) noexcept { madvise(address, bytes, MADV_DONTNEED); }
+void forbid_huge_pages(void* address, std::size_t bytes) noexcept { advise(address, bytes, MADV_NOHUGEPAGE); }
+void advise_huge_pages(void* address, std::size_t bytes) noexcept { advise(address, bytes, MADV_HUGEPAGE); }
+void discard_pages(void* address, std::size_t bytes) noexcept { advise(address, bytes, MADV_DONTNEED); }
 
 GuardKind guard_kind() noexcept {
+  const KeepErrno keep;
   int kind = known_kind.load_relaxed();  // each thread would find the same answer
   if (kind == kUnknown) {
     kind = static_cast<int>(probe_guard_kind());
@@ -83,6 +91,7 @@ GuardKind guard_kind() noexcept {
 void force_guard_kind(GuardKind kind) noexcept { known_kind.store_relaxed(static_cast<int>(kind)); }
 
 bool install_guards(std::span<const Range> ranges, GuardKind kind) noexcept {
+  const KeepErrno keep;
   if (kind == GuardKind::kNone) return false;
   if (kind == GuardKind::kMprotect)
     return std::ranges::all_of(ranges, [](const Range& r) { return mprotect(r.address, r.bytes, PROT_NONE) == 0; });
@@ -98,6 +107,7 @@ bool install_guards(std::span<const Range> ranges, GuardKind kind) noexcept {
 }
 
 std::size_t mprotect_guard_limit() noexcept {
+  const KeepErrno keep;
   std::size_t maps = 65530;
   if (std::FILE* file = std::fopen("/proc/sys/vm/max_map_count", "re")) {
     if (std::fscanf(file, "%zu", &maps) != 1) maps = 65530;

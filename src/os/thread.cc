@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "os/keep_errno.h"
 #include "os/memory.h"
 
 namespace weft::os {
@@ -35,6 +36,7 @@ void* start_routine(void* raw) {
 }  // namespace
 
 int start_thread(void (*entry)(void*), void* argument, std::size_t stack_bytes, const char* name) noexcept {
+  const KeepErrno keep;
   auto* start = new (std::nothrow) Start{entry, argument, {}};
   if (start == nullptr) return ENOMEM;
   const std::string_view text(name);
