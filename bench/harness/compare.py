@@ -1,56 +1,64 @@
 # SPDX-License-Identifier: MIT
 """Old result against new: what became slower or faster, and whether that can be chance.
 
-A machine that is 30 % slower today makes every row 30 % slower. So weft's new values are first divided by the drift of
-the row: how much the other systems of that row, in the same versions, moved between the two runs (geometric mean of their
-medians). Then a Mann-Whitney test asks whether old and corrected new values differ by more than order of chance, and
-Benjamini-Hochberg keeps the share of false alarms over all rows at 5 %. Besides, a change must exceed a threshold
-(5 % unless given): a certain but tiny change is no regression."""
+A machine that is 30 % slower today makes every row 30 % slower. So each of weft's values is first divided by the drift of
+its round: how far the other systems of that row, in the same versions, were in that round from their medians in the old
+result (the median of these factors over the systems). Then a Mann-Whitney test asks whether what is left of old and new
+differs by more than chance, and Benjamini-Hochberg keeps the share of false alarms over all rows at 5 %. Besides, a change
+must exceed a threshold (5 % unless given): a certain but tiny change is no regression."""
 
 from . import statistics
 from .result import clamp, factor, number
 
 
-def drift_of(old_row, new_row, same_version) -> tuple:
-    """(factor by which the row's peers moved, how many peers say so)."""
-    moves = []
-    for name, new_cell in new_row["cells"].items():
-        old_cell = old_row["cells"].get(name, {})
-        if name in same_version and "median" in new_cell and "median" in old_cell:
-            before, after = clamp(new_row, old_cell["median"]), clamp(new_row, new_cell["median"])
-            if before > 0 and after > 0:
-                moves.append(after / before)
-    return (statistics.geometric_mean(moves), len(moves)) if moves else (1.0, 0)
+def drift_by_round(row, reference, names) -> dict:
+    """Round -> how much slower (above 1) or faster the systems `names` were than their old medians."""
+    moves = {}
+    for name in names:
+        cell, middle = row["cells"][name], clamp(reference, reference["cells"][name]["median"])
+        for number_of_round, value in zip(cell["rounds"], cell["values"]):
+            value = clamp(row, value)
+            if value > 0 and middle > 0:
+                moves.setdefault(number_of_round, []).append(value / middle)
+    return {number_of_round: statistics.median(found) for number_of_round, found in moves.items()}
+
+
+def without_drift(row, drift) -> list:
+    cell = row["cells"]["weft"]
+    return [clamp(row, value) / drift.get(number_of_round, 1.0) for number_of_round, value in zip(cell["rounds"], cell["values"])]
+
+
+def measured(row, name) -> bool:
+    return bool(row) and "median" in row["cells"].get(name, {})
 
 
 def compare(old, new, threshold=0.05, rate=0.05) -> dict:
     versions = {system["name"]: system["version"] for system in old["systems"]}
-    same_version = {system["name"] for system in new["systems"]
+    same_version = [system["name"] for system in new["systems"]
                     if system["name"] != "weft" and not system["name"].startswith("weft:")
-                    and versions.get(system["name"]) == system["version"]}
+                    and versions.get(system["name"]) == system["version"]]
     old_rows = {row["id"]: row for row in old["rows"]}
     entries, missing = [], []
     for row in new["rows"]:
         before = old_rows.get(row["id"])
-        if "median" not in row["cells"].get("weft", {}):
-            if before and "median" in before["cells"].get("weft", {}):
-                missing.append(row["id"])
+        if not measured(before, "weft"):
             continue
-        if not before or "median" not in before["cells"].get("weft", {}):
+        if not measured(row, "weft"):
+            missing.append(row["id"])
             continue
-        drift, peers = drift_of(before, row, same_version)
-        old_values = [clamp(row, value) for value in before["cells"]["weft"]["values"]]
-        new_values = [clamp(row, value / drift) for value in row["cells"]["weft"]["values"]]
-        change = statistics.median(new_values) / statistics.median(old_values) - 1 if statistics.median(old_values) else 0.0
-        worse = change if row["better"] == "lower" else -change
+        names = [name for name in same_version if measured(before, name) and measured(row, name)]
+        drift = drift_by_round(row, before, names)
+        old_values = without_drift(before, drift_by_round(before, before, names))
+        new_values = without_drift(row, drift)
+        middle = statistics.median(old_values)
+        change = statistics.median(new_values) / middle - 1 if middle else 0.0
         entries.append({"row": row, "old": before["cells"]["weft"]["median"], "new": row["cells"]["weft"]["median"],
-                        "drift": drift, "peers": peers, "change": change, "worse": worse,
+                        "drift": statistics.median(list(drift.values())) if drift else 1.0, "peers": len(names),
+                        "change": change, "worse": change if row["better"] == "lower" else -change,
                         "p": statistics.mann_whitney(old_values, new_values)})
-    if entries:
-        for entry, significant in zip(entries, statistics.benjamini_hochberg([entry["p"] for entry in entries], rate)):
-            entry["significant"] = significant
-            entry["regression"] = significant and entry["worse"] > threshold
-            entry["improvement"] = significant and entry["worse"] < -threshold
+    for entry, significant in zip(entries, statistics.benjamini_hochberg([entry["p"] for entry in entries], rate)):
+        entry["regression"] = significant and entry["worse"] > threshold
+        entry["improvement"] = significant and entry["worse"] < -threshold
     return {"entries": entries, "missing": missing, "threshold": threshold,
             "same_machine": old["machine"].get("cpu") == new["machine"].get("cpu"),
             "regressions": [entry for entry in entries if entry["regression"]]}
@@ -60,7 +68,7 @@ def text(comparison) -> str:
     entries = comparison["entries"]
     if not entries and not comparison["missing"]:
         return "The two results have no row of weft in common."
-    width = max([len(entry["row"]["title"]) for entry in entries] + [8])
+    width = max([len(entry["row"]["title"]) for entry in entries] + [21])
     lines = ["%-*s  P %-6s %10s %10s %8s %8s %8s" % (width, "weft, old against new", "unit", "old", "new", "drift", "change", "p")]
     for entry in entries:
         row = entry["row"]
