@@ -2,7 +2,9 @@
 #pragma once
 
 // Everything but net, io, trace and testing.
+#include "weft/chan.h"
 #include "weft/error.h"
 #include "weft/go.h"
 #include "weft/runtime.h"
+#include "weft/select.h"
 #include "weft/sync.h"

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "api/start.h"
+#include "api/thread_locals.h"
 #include "sched/dispatch.h"
 #include "sched/locals.h"
 #include "sched/spawn.h"
@@ -44,9 +45,11 @@ void destroy_extra(SpawnExtra* extra) noexcept {
   delete extra;
 }
 
-const sched::Goroutine* inheriting_goroutine() noexcept {
+// What a child of the caller, goroutine or thread, starts with; null: nothing.
+const sched::Locals* inheritable_locals() noexcept {
   const sched::Goroutine* g = os::current_g();
-  return g != nullptr && g->locals != nullptr && g->locals->has_inheritable() ? g : nullptr;
+  const sched::Locals* locals = g != nullptr ? g->locals : &api::thread_locals();
+  return locals != nullptr && locals->has_inheritable() ? locals : nullptr;
 }
 
 void* take_block_for(prepared_record spawn, std::size_t state_size) {
@@ -68,7 +71,7 @@ prepared_record prepare_extended(const go_options& options) {
   }
   extra->idle = options.idle;
   if (const sched::Goroutine* parent = os::current_g()) extra->parent = parent->id;
-  if (const sched::Goroutine* parent = inheriting_goroutine()) extra->inherited = parent->locals->inherit();
+  if (const sched::Locals* locals = inheritable_locals()) extra->inherited = locals->inherit();
   std::unique_ptr<sched::Locals> inherited(extra->inherited);
   spawn_record* record = take_record();
   inherited.release();
@@ -83,6 +86,7 @@ prepared_record prepare_record() {
   sched::Goroutine* g = os::current_g();
   if (WEFT_UNLIKELY(g == nullptr)) {
     api::ensure_started();
+    if (inheritable_locals() != nullptr) return prepare_extended({});
   } else if (WEFT_UNLIKELY(g->locals != nullptr) && g->locals->has_inheritable()) {
     return prepare_extended({});
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstdint>
+#include <exception>
 
 #include "base/atomic.h"
 #include "os/note.h"
@@ -38,6 +39,7 @@ class Sleeper {
     if (thread->counted) scheduler.threads_waiting.fetch_add_relaxed(-1);
     thread->note.signal();
   }
+  bool is_nobody() const noexcept { return bits_ == 0; }
   Goroutine* goroutine() const noexcept { return (bits_ & 1) == 0 ? reinterpret_cast<Goroutine*>(bits_) : nullptr; }
 
  private:
@@ -66,34 +68,46 @@ struct Waiter {
   Sleeper who;
   Choice* choice = nullptr;  // null: only the owner of the list wakes it
   void* element = nullptr;   // what is handed over
+  void (*copy)(void* to, const void* from) = nullptr;  // a channel's sender whose value is copied, not moved
+  std::exception_ptr* error = nullptr;                 // where an exception of that copy goes
   std::uint32_t index = 0;
   bool queued = false;   // on a list; guarded by the list's lock
   bool success = false;  // set by the waker before wake()
+  bool retry = false;    // woken for something that then failed: wait again
 };
 
-// FIFO. Guarded by its primitive's lock.
+// FIFO. Guarded by its primitive's lock; whether it is empty may be asked without it, as a hint.
 class WaitList {
  public:
-  bool empty() const noexcept { return first_ == nullptr; }
-  Waiter* front() const noexcept { return first_; }
+  bool empty() const noexcept { return front() == nullptr; }
+  Waiter* front() const noexcept { return first_.load_relaxed(); }
 
   void push(Waiter& waiter) noexcept {
     waiter.next = nullptr;
     waiter.previous = last_;
-    (last_ != nullptr ? last_->next : first_) = &waiter;
+    if (last_ != nullptr) {
+      last_->next = &waiter;
+    } else {
+      first_.store_relaxed(&waiter);
+    }
     last_ = &waiter;
     waiter.queued = true;
   }
   void push_front(Waiter& waiter) noexcept {
+    Waiter* second = front();
     waiter.previous = nullptr;
-    waiter.next = first_;
-    (first_ != nullptr ? first_->previous : last_) = &waiter;
-    first_ = &waiter;
+    waiter.next = second;
+    if (second != nullptr) {
+      second->previous = &waiter;
+    } else {
+      last_ = &waiter;
+    }
+    first_.store_relaxed(&waiter);
     waiter.queued = true;
   }
   // The oldest whose Choice is still open (and is now decided for this list); null: none.
   Waiter* pop() noexcept {
-    while (Waiter* waiter = first_) {
+    while (Waiter* waiter = front()) {
       remove(*waiter);
       if (waiter->choice == nullptr || waiter->choice->fire(waiter)) return waiter;
     }
@@ -101,13 +115,21 @@ class WaitList {
   }
   void remove(Waiter& waiter) noexcept {
     if (!waiter.queued) return;
-    (waiter.previous != nullptr ? waiter.previous->next : first_) = waiter.next;
-    (waiter.next != nullptr ? waiter.next->previous : last_) = waiter.previous;
+    if (waiter.previous != nullptr) {
+      waiter.previous->next = waiter.next;
+    } else {
+      first_.store_relaxed(waiter.next);
+    }
+    if (waiter.next != nullptr) {
+      waiter.next->previous = waiter.previous;
+    } else {
+      last_ = waiter.previous;
+    }
     waiter.queued = false;
   }
 
  private:
-  Waiter* first_ = nullptr;
+  base::Atom<Waiter*> first_{nullptr};
   Waiter* last_ = nullptr;
 };
 

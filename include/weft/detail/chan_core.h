@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+// The type-erased channel: one implementation for all element types (src/api/chan_core.cc).
+namespace weft::detail {
+
+// How elements are moved about. Moves never throw: types whose own moves may are kept in boxes (chan.h).
+struct element_ops {
+  std::size_t size;   // 0: an empty type, only counted
+  std::size_t align;
+  void (*move)(void* to, void* from) noexcept;  // constructs *to; null: memcpy
+  void (*destroy)(void* element) noexcept;      // null: nothing to do
+};
+
+enum class chan_outcome : std::uint8_t { done, would_block, closed };
+
+class chan_core;
+
+chan_core* make_chan(std::size_t capacity, const element_ops& ops);  // throws std::length_error, std::bad_alloc
+void retain_chan(chan_core* channel) noexcept;
+void release_chan(chan_core* channel) noexcept;
+
+// deadline 0: never blocks; forever: no limit. A null channel is Go's nil channel. send: *value is moved from only if done.
+chan_outcome send_on(chan_core* channel, void* value, std::int64_t deadline_ns);
+// receive: *storage is constructed only if done.
+chan_outcome receive_from(chan_core* channel, void* storage, std::int64_t deadline_ns);
+bool close_chan(chan_core* channel);  // false: it was closed already
+std::size_t chan_size(const chan_core* channel) noexcept;
+std::size_t chan_capacity(const chan_core* channel) noexcept;
+bool chan_closed(const chan_core* channel) noexcept;
+
+// One case of a select.
+struct select_case {
+  chan_core* channel;
+  void* element;      // send: the value; receive: storage
+  bool is_send;
+  bool received;      // out, receive: false when the channel was closed
+  void (*copy)(void* to, const void* from) = nullptr;  // send: copies instead of moving
+};
+inline constexpr std::size_t no_case = static_cast<std::size_t>(-1);
+// The case that ran; no_case: none before the deadline (0: none was ready). Throws logic_error for a send on a closed channel,
+// or what `copy` threw.
+std::size_t select_among(select_case* cases, std::size_t count, std::int64_t deadline_ns);
+
+[[noreturn]] void throw_send_on_closed();
+[[noreturn]] void throw_close_of_closed();
+[[noreturn]] void throw_close_of_nil();
+
+}  // namespace weft::detail

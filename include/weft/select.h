@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weft/chan.h"
+
+// Select: wait for the first of several channel operations, chosen uniformly at random among those that are ready.
+namespace weft {
+namespace detail {
+
+struct no_handler {
+  template <class... A>
+  void operator()(A&&...) const noexcept {}
+};
+
+enum class case_kind { channel, timeout, otherwise };
+
+template <class T, class F>
+struct recv_case {
+  static constexpr case_kind kind = case_kind::channel;
+  chan<T> channel;
+  F handler;
+  storage_for<carried<T>> storage{};
+
+  recv_case(chan<T> c, F f) : channel(std::move(c)), handler(std::move(f)) {}
+  recv_case(recv_case&& other) noexcept : channel(std::move(other.channel)), handler(std::move(other.handler)) {}
+
+  void describe(select_case& out) { out = {channel.core(), &storage, false, false}; }
+  void finish(const select_case& done) {
+    std::optional<T> value;
+    if (done.received) deliver<T>(storage, value);
+    std::invoke(handler, std::move(value));
+  }
+  void undo() noexcept {}
+};
+
+// `Value` is T& or const T& (copied if this case wins) or T&& (moved if it wins).
+template <class T, class Value, class F>
+struct send_case {
+  static constexpr case_kind kind = case_kind::channel;
+  static constexpr bool is_copied = std::is_lvalue_reference_v<Value>;
+  chan<T> channel;
+  std::remove_reference_t<Value>* value;
+  F handler;
+  std::unique_ptr<T> box{};
+
+  void describe(select_case& out) {
+    if constexpr (is_boxed<T>) {
+      box = std::make_unique<T>(static_cast<std::conditional_t<is_copied, Value, T&&>>(*value));
+      out = {channel.core(), &box, true, false};
+    } else {
+      out = {channel.core(), const_cast<std::remove_const_t<std::remove_reference_t<Value>>*>(value), true, false};
+      if constexpr (is_copied)
+        out.copy = [](void* to, const void* from) { ::new (to) T(*static_cast<const T*>(from)); };
+    }
+  }
+  void finish(const select_case&) { std::invoke(handler); }
+  void undo() noexcept(!is_boxed<T>) {
+    if constexpr (is_boxed<T> && !is_copied) {
+      if (box != nullptr) {
+        std::destroy_at(value);
+        ::new (static_cast<void*>(value)) T(std::move(*box));
+      }
+    }
+  }
+};
+
+template <class F>
+struct timeout_case {
+  static constexpr case_kind kind = case_kind::timeout;
+  std::int64_t deadline_ns;
+  F handler;
+};
+
+template <class F>
+struct default_case {
+  static constexpr case_kind kind = case_kind::otherwise;
+  F handler;
+};
+
+template <class... Cases>
+inline constexpr std::size_t channel_cases = (std::size_t{Cases::kind == case_kind::channel} + ... + 0);
+
+}  // namespace detail
+
+template <class T, class F = detail::no_handler>
+auto on_recv(chan<T> channel, F handler = {}) {
+  return detail::recv_case<T, F>(std::move(channel), std::move(handler));
+}
+template <class T, class V, class F = detail::no_handler>
+auto on_send(chan<T> channel, V&& value, F handler = {}) {
+  if constexpr (std::is_same_v<std::remove_cvref_t<V>, T>) {
+    return detail::send_case<T, V&&, F>{std::move(channel), std::addressof(value), std::move(handler)};
+  } else {  // converted now; the case owns the result
+    struct owning : detail::send_case<T, T&&, F> {
+      std::unique_ptr<T> converted;
+      owning(chan<T> c, T&& v, F f)
+          : detail::send_case<T, T&&, F>{std::move(c), nullptr, std::move(f)}, converted(std::make_unique<T>(std::move(v))) {
+        this->value = converted.get();
+      }
+    };
+    return owning(std::move(channel), T(std::forward<V>(value)), std::move(handler));
+  }
+}
+template <class Rep, class Period, class F = detail::no_handler>
+auto on_timeout(std::chrono::duration<Rep, Period> limit, F handler = {}) {
+  return detail::timeout_case<F>{detail::deadline_in(limit), std::move(handler)};
+}
+template <class F = detail::no_handler>
+auto on_deadline(time_point limit, F handler = {}) {
+  return detail::timeout_case<F>{detail::deadline_at(limit), std::move(handler)};
+}
+template <class F = detail::no_handler>
+auto on_default(F handler = {}) {
+  return detail::default_case<F>{std::move(handler)};
+}
+
+// Runs one case and returns its index. Without cases: blocks for ever.
+template <class... Cases>
+std::size_t select(Cases... cases) {
+  using detail::case_kind;
+  constexpr std::size_t timeouts = (std::size_t{Cases::kind == case_kind::timeout} + ... + 0);
+  constexpr std::size_t defaults = (std::size_t{Cases::kind == case_kind::otherwise} + ... + 0);
+  static_assert(timeouts <= 1, "weft::select: at most one on_timeout or on_deadline");
+  static_assert(defaults <= 1, "weft::select: at most one on_default");
+  std::array<detail::select_case, detail::channel_cases<Cases...>> table;
+  std::int64_t deadline_ns = detail::forever;
+  std::size_t filled = 0;
+  const auto describe = [&](auto& one) {
+    using one_type = std::remove_reference_t<decltype(one)>;
+    if constexpr (one_type::kind == case_kind::channel) {
+      one.describe(table[filled++]);
+    } else if constexpr (one_type::kind == case_kind::timeout) {
+      if (deadline_ns != 0) deadline_ns = one.deadline_ns == 0 ? 1 : one.deadline_ns;  // 0 means "do not wait"
+    } else {
+      deadline_ns = 0;
+    }
+  };
+  (describe(cases), ...);
+  std::size_t chosen = detail::no_case;
+  const auto undo_losers = [&] {
+    std::size_t position = 0;
+    const auto undo = [&](auto& one) {
+      if constexpr (std::remove_reference_t<decltype(one)>::kind == case_kind::channel)
+        if (position++ != chosen) one.undo();
+    };
+    (undo(cases), ...);
+  };
+  try {
+    chosen = detail::select_among(table.data(), table.size(), deadline_ns);
+  } catch (...) {
+    undo_losers();
+    throw;
+  }
+  undo_losers();
+  std::size_t position = 0, index = 0, result = 0;
+  const auto finish = [&](auto& one) {
+    using one_type = std::remove_reference_t<decltype(one)>;
+    if constexpr (one_type::kind == case_kind::channel) {
+      if (position == chosen) {
+        result = index;
+        one.finish(table[position]);
+      }
+      ++position;
+    } else if (chosen == detail::no_case) {
+      if (defaults == 0 || one_type::kind == case_kind::otherwise) {
+        result = index;
+        std::invoke(one.handler);
+      }
+    }
+    ++index;
+  };
+  (finish(cases), ...);
+  return result;
+}
+
+// Cases chosen at run time; reusable: a send case keeps its value until it wins.
+class selector {
+ public:
+  selector() = default;
+  selector(const selector&) = delete;
+
+  template <class T, class F = detail::no_handler>
+  void recv(chan<T> channel, F handler = {}) {
+    cases_.push_back(std::make_unique<recv_entry<T, F>>(std::move(channel), std::move(handler)));
+  }
+  template <class T, class V, class F = detail::no_handler>
+  void send(chan<T> channel, V&& value, F handler = {}) {
+    cases_.push_back(std::make_unique<send_entry<T, F>>(std::move(channel), T(std::forward<V>(value)), std::move(handler)));
+  }
+  std::size_t size() const noexcept { return cases_.size(); }
+  void clear() noexcept { cases_.clear(); }
+
+  std::size_t wait() { return *run(detail::forever); }
+  std::optional<std::size_t> try_wait() { return run(0); }
+  template <class Rep, class Period>
+  std::optional<std::size_t> wait_for(std::chrono::duration<Rep, Period> limit) {
+    const std::int64_t deadline_ns = detail::deadline_in(limit);
+    return run(deadline_ns == 0 ? 1 : deadline_ns);
+  }
+  std::optional<std::size_t> wait_until(time_point limit) {
+    const std::int64_t deadline_ns = detail::deadline_at(limit);
+    return run(deadline_ns == 0 ? 1 : deadline_ns);
+  }
+
+ private:
+  struct entry {
+    virtual ~entry() = default;
+    virtual void describe(detail::select_case& out) = 0;
+    virtual void finish(const detail::select_case& done) = 0;
+  };
+  template <class T, class F>
+  struct recv_entry final : entry {
+    detail::recv_case<T, F> one;
+    recv_entry(chan<T> channel, F handler) : one(std::move(channel), std::move(handler)) {}
+    void describe(detail::select_case& out) override { one.describe(out); }
+    void finish(const detail::select_case& done) override { one.finish(done); }
+  };
+  template <class T, class F>
+  struct send_entry final : entry {
+    chan<T> channel;
+    std::optional<detail::carried<T>> value;
+    F handler;
+    send_entry(chan<T> c, T&& v, F f) : channel(std::move(c)), handler(std::move(f)) {
+      if constexpr (detail::is_boxed<T>) {
+        value.emplace(std::make_unique<T>(std::move(v)));
+      } else {
+        value.emplace(std::move(v));
+      }
+    }
+    // Sent already: as a nil channel, never ready again.
+    void describe(detail::select_case& out) override { out = {value ? channel.core() : nullptr, value ? &*value : nullptr, true, false}; }
+    void finish(const detail::select_case&) override {
+      value.reset();
+      std::invoke(handler);
+    }
+  };
+
+  std::optional<std::size_t> run(std::int64_t deadline_ns) {
+    std::array<detail::select_case, 8> small;
+    std::vector<detail::select_case> large;
+    detail::select_case* table = small.data();
+    if (cases_.size() > small.size()) {
+      large.resize(cases_.size());
+      table = large.data();
+    }
+    for (std::size_t i = 0; i < cases_.size(); ++i) cases_[i]->describe(table[i]);
+    const std::size_t chosen = detail::select_among(table, cases_.size(), deadline_ns);
+    if (chosen == detail::no_case) return std::nullopt;
+    cases_[chosen]->finish(table[chosen]);
+    return chosen;
+  }
+
+  std::vector<std::unique_ptr<entry>> cases_;
+};
+
+}  // namespace weft

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+#include "api/chan_core.h"
+
+#include <new>
+#include <stdexcept>
+
+#include "api/start.h"
+#include "weft/error.h"
+
+namespace weft::detail {
+namespace {
+
+using sched::Wait;
+using sched::Waiter;
+using sched::WaitReason;
+
+constexpr std::size_t kMaxBytes = std::size_t{1} << 46;  // beyond what a process can map: a mistake, not a channel
+
+// A nil channel: waits for nothing but the time limit.
+chan_outcome wait_on_nil(WaitReason reason, std::int64_t deadline_ns) {
+  if (deadline_ns == 0) return chan_outcome::would_block;
+  Wait wait(reason, nullptr, deadline_ns);
+  wait.begin();
+  wait.wait();
+  return chan_outcome::would_block;
+}
+
+}  // namespace
+
+chan_core::~chan_core() {
+  if (ops_->destroy != nullptr)
+    for (std::size_t i = 0, n = count_.load_relaxed(); i < n; ++i, receive_index_ = after(receive_index_, capacity_))
+      ops_->destroy(slot(receive_index_));
+}
+
+inline void chan_core::move(void* to, void* from) const noexcept {
+  if (ops_->move != nullptr) {
+    ops_->move(to, from);
+  } else if (ops_->size == 8) {
+    std::memcpy(to, from, 8);
+  } else if (ops_->size == 4) {
+    std::memcpy(to, from, 4);
+  } else {
+    std::memcpy(to, from, ops_->size);
+  }
+}
+
+bool chan_core::take_from(Waiter& sender, void* to) const noexcept {
+  sender.success = true;
+  if (sender.copy == nullptr) {
+    move(to, sender.element);
+    return true;
+  }
+  try {
+    sender.copy(to, sender.element);
+    return true;
+  } catch (...) {
+    *sender.error = std::current_exception();
+    return false;
+  }
+}
+
+// --- the operations, with the lock held; each releases it ---
+
+chan_outcome chan_core::try_send(void* value, void (*copy)(void*, const void*), bool locked) {
+  if (!locked) lock_.lock();
+  if (closed_.load_relaxed()) {
+    lock_.unlock();
+    return chan_outcome::closed;
+  }
+  const auto transfer = [&](void* to) {
+    if (WEFT_UNLIKELY(copy != nullptr)) {
+      copy(to, value);
+    } else {
+      move(to, value);
+    }
+  };
+  if (Waiter* receiver = receivers_.front() != nullptr ? receivers_.pop() : nullptr) {
+    lock_.unlock();
+    if (WEFT_UNLIKELY(copy != nullptr)) {
+      try {
+        transfer(receiver->element);
+      } catch (...) {  // the receiver was promised a value: it goes back and tries again
+        receiver->retry = true;
+        sched::wake(receiver);
+        throw;
+      }
+    } else {
+      transfer(receiver->element);
+    }
+    receiver->success = true;
+    sched::wake(receiver);
+    return chan_outcome::done;
+  }
+  const std::size_t count = count_.load_relaxed();
+  if (count < capacity_) {
+    try {
+      transfer(slot(send_index_));
+    } catch (...) {
+      lock_.unlock();
+      throw;
+    }
+    send_index_ = after(send_index_, capacity_);
+    count_.store_release(count + 1);  // pairs: chan.count
+    lock_.unlock();
+    return chan_outcome::done;
+  }
+  if (!locked) lock_.unlock();
+  return chan_outcome::would_block;
+}
+
+chan_outcome chan_core::try_receive(void* storage, bool locked) {
+  if (!locked) lock_.lock();
+  const std::size_t count = count_.load_relaxed();
+  if (count > 0) {
+    move(storage, slot(receive_index_));
+    if (ops_->destroy != nullptr) ops_->destroy(slot(receive_index_));
+    receive_index_ = after(receive_index_, capacity_);
+    Waiter* failed = nullptr;
+    while (Waiter* sender = senders_.front() != nullptr ? senders_.pop() : nullptr) {  // C2: there is room for one now
+      if (take_from(*sender, slot(send_index_))) {
+        send_index_ = after(send_index_, capacity_);
+        lock_.unlock();
+        if (failed != nullptr) sched::wake(failed);
+        sched::wake(sender);
+        return chan_outcome::done;
+      }
+      if (failed != nullptr) sched::wake(failed);
+      failed = sender;
+    }
+    count_.store_release(count - 1);  // pairs: chan.count
+    lock_.unlock();
+    if (failed != nullptr) sched::wake(failed);
+    return chan_outcome::done;
+  }
+  while (Waiter* sender = senders_.front() != nullptr ? senders_.pop() : nullptr) {
+    lock_.unlock();
+    const bool taken = take_from(*sender, storage);
+    sched::wake(sender);
+    if (taken) return chan_outcome::done;
+    lock_.lock();  // that sender's copy threw: the next one
+  }
+  if (closed_.load_relaxed()) {
+    lock_.unlock();
+    return chan_outcome::closed;
+  }
+  if (!locked) lock_.unlock();
+  return chan_outcome::would_block;
+}
+
+chan_outcome chan_core::send(void* value, std::int64_t deadline_ns) {
+  if (deadline_ns == 0 && !looks_ready(true)) return chan_outcome::would_block;
+  lock_.lock();
+  const chan_outcome outcome = try_send(value, nullptr, true);
+  if (WEFT_LIKELY(outcome != chan_outcome::would_block)) return outcome;
+  if (deadline_ns == 0) {
+    lock_.unlock();
+    return outcome;
+  }
+  Wait wait(WaitReason::kChanSend, this, deadline_ns);
+  Waiter waiter;
+  wait.attach(waiter);
+  waiter.element = value;
+  wait.begin();
+  senders_.push(waiter);
+  lock_.unlock();
+  if (!wait.wait()) {
+    leave(true, waiter);
+    return chan_outcome::would_block;
+  }
+  return waiter.success ? chan_outcome::done : chan_outcome::closed;
+}
+
+chan_outcome chan_core::receive(void* storage, std::int64_t deadline_ns) {
+  if (deadline_ns == 0 && !looks_ready(false)) return chan_outcome::would_block;
+  for (;;) {
+    lock_.lock();
+    const chan_outcome outcome = try_receive(storage, true);
+    if (WEFT_LIKELY(outcome != chan_outcome::would_block)) return outcome;
+    if (deadline_ns == 0) {
+      lock_.unlock();
+      return outcome;
+    }
+    Wait wait(WaitReason::kChanReceive, this, deadline_ns);
+    Waiter waiter;
+    wait.attach(waiter);
+    waiter.element = storage;
+    wait.begin();
+    receivers_.push(waiter);
+    lock_.unlock();
+    if (!wait.wait()) {
+      leave(false, waiter);
+      return chan_outcome::would_block;
+    }
+    if (WEFT_UNLIKELY(waiter.retry)) continue;
+    return waiter.success ? chan_outcome::done : chan_outcome::closed;
+  }
+}
+
+void chan_core::release() noexcept {
+  if (references_.fetch_sub_acq_rel(1) != 1) return;  // pairs: chan.references
+  lock_.lock();
+  const bool unused = receivers_.empty() && senders_.empty();
+  orphan_ = true;
+  lock_.unlock();
+  if (unused) destroy(this);
+}
+
+void chan_core::leave(bool is_send, Waiter& waiter) noexcept {
+  lock_.lock();
+  waiters(is_send).remove(waiter);
+  const bool unused = orphan_ && receivers_.empty() && senders_.empty();
+  lock_.unlock();
+  if (unused) destroy(this);
+}
+
+bool chan_core::close() {
+  sched::WaitList released;
+  lock_.lock();
+  if (closed_.load_relaxed()) {
+    lock_.unlock();
+    return false;
+  }
+  closed_.store_release(true);  // pairs: chan.closed
+  while (Waiter* waiter = receivers_.pop()) released.push(*waiter);
+  while (Waiter* waiter = senders_.pop()) released.push(*waiter);
+  lock_.unlock();
+  while (Waiter* waiter = released.front()) {  // success stays false: closed
+    released.remove(*waiter);
+    sched::wake(waiter);
+  }
+  return true;
+}
+
+bool chan_core::is_ready(bool is_send, const sched::Choice* own) const noexcept {
+  if (closed_.load_relaxed()) return true;
+  if (is_send ? count_.load_relaxed() < capacity_ : count_.load_relaxed() > 0) return true;
+  for (const Waiter* waiter = (is_send ? receivers_ : senders_).front(); waiter != nullptr; waiter = waiter->next)
+    if (waiter->choice == nullptr || (waiter->choice != own && !waiter->choice->has_fired())) return true;
+  return false;
+}
+
+// --- what the templates call ---
+
+chan_core* make_chan(std::size_t capacity, const element_ops& ops) {
+  if (ops.size != 0 && capacity > kMaxBytes / ops.size) throw std::length_error("weft: chan: size out of range");
+  api::ensure_started();
+  std::byte* buffer = nullptr;
+  if (ops.size != 0 && capacity != 0)
+    buffer = static_cast<std::byte*>(::operator new(capacity * ops.size, std::align_val_t{ops.align}));
+  auto* channel = new (std::nothrow) chan_core(capacity, ops, buffer);
+  if (channel == nullptr) {
+    ::operator delete(buffer, std::align_val_t{ops.align});
+    throw std::bad_alloc();
+  }
+  return channel;
+}
+
+void retain_chan(chan_core* channel) noexcept { channel->retain(); }
+
+void release_chan(chan_core* channel) noexcept { channel->release(); }
+
+chan_outcome send_on(chan_core* channel, void* value, std::int64_t deadline_ns) {
+  if (WEFT_UNLIKELY(channel == nullptr)) return wait_on_nil(WaitReason::kNilChanSend, deadline_ns);
+  return channel->send(value, deadline_ns);
+}
+chan_outcome receive_from(chan_core* channel, void* storage, std::int64_t deadline_ns) {
+  if (WEFT_UNLIKELY(channel == nullptr)) return wait_on_nil(WaitReason::kNilChanReceive, deadline_ns);
+  return channel->receive(storage, deadline_ns);
+}
+bool close_chan(chan_core* channel) { return channel->close(); }
+std::size_t chan_size(const chan_core* channel) noexcept { return channel->size(); }
+std::size_t chan_capacity(const chan_core* channel) noexcept { return channel->capacity(); }
+bool chan_closed(const chan_core* channel) noexcept { return channel->is_closed(); }
+
+void throw_send_on_closed() { throw logic_error("weft: send on a closed channel"); }
+void throw_close_of_closed() { throw logic_error("weft: close of a closed channel"); }
+void throw_close_of_nil() { throw logic_error("weft: close of a nil channel"); }
+
+}  // namespace weft::detail

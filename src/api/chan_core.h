@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstring>
+#include <new>
+
+#include "base/atomic.h"
+#include "os/spin_lock.h"
+#include "sched/waiter.h"
+#include "weft/detail/chan_core.h"
+
+// Channel.
+//   Job         a bounded FIFO of elements with a FIFO of waiters on each side; an element is moved straight between the stacks
+//               of sender and receiver when one of them waits.
+//   Invariants  C1 receivers wait => no element, no sender waits.   C2 senders wait => the buffer is full.
+//               (Waiters of a select that has been decided elsewhere do not count: pop() drops them.)
+//               C3 closed => nobody waits.
+//   Owned by    lock_ (Rank::kWaitList). count_, closed_ and whether the lists are empty may be read without it, as hints.
+//   Direct move after pop() the waiter belongs to whoever popped it: the element is moved after the lock is released, before
+//               wake(); the waiter's frame lives until then.
+//   Lifetime    handles are counted. When the last one goes while somebody still waits, the channel stays as an orphan (nobody
+//               can wake those waiters any more, only their time limits) and goes with the last waiter. So waiting itself
+//               counts nothing, which would be two locked operations for each park.
+namespace weft::detail {
+
+class chan_core {
+ public:
+  chan_core(std::size_t capacity, const element_ops& ops, std::byte* buffer) noexcept
+      : ops_(&ops), capacity_(capacity), buffer_(buffer) {}
+  ~chan_core();
+
+  chan_outcome send(void* value, std::int64_t deadline_ns);
+  chan_outcome receive(void* storage, std::int64_t deadline_ns);
+  bool close();
+
+  std::size_t size() const noexcept { return count_.load_relaxed(); }
+  std::size_t capacity() const noexcept { return capacity_; }
+  bool is_closed() const noexcept { return closed_.load_acquire(); }  // pairs: chan.closed
+
+  static void destroy(chan_core* channel) noexcept {
+    std::byte* buffer = channel->buffer_;
+    const std::align_val_t align{channel->ops_->align};
+    delete channel;
+    if (buffer != nullptr) ::operator delete(buffer, align);
+  }
+
+  void retain() noexcept { references_.fetch_add_relaxed(1); }
+  void release() noexcept;
+  // A waiter that was not woken through this channel leaves it.
+  void leave(bool is_send, sched::Waiter& waiter) noexcept;
+
+  // --- select ---
+  // Could this case run now? Without the lock: a hint, exact for a channel that nobody else uses.
+  bool looks_ready(bool is_send) const noexcept {
+    if (is_send) return size() < capacity_ || !receivers_.empty() || is_closed();
+    // The count first: who sees it emptied after a close sees the close too.
+    return count_.load_acquire() > 0 || !senders_.empty() || is_closed();  // pairs: chan.count
+  }
+  os::SpinLock& lock() noexcept { return lock_; }
+  // Under the lock: the same, not counting waiters of `own` select.
+  bool is_ready(bool is_send, const sched::Choice* own) const noexcept;
+  sched::WaitList& waiters(bool is_send) noexcept { return is_send ? senders_ : receivers_; }
+  // Runs the operation if it can be run now, and releases the lock; `locked`: the caller has taken it, and keeps it when the
+  // operation would block.
+  chan_outcome try_send(void* value, void (*copy)(void*, const void*), bool locked);
+  chan_outcome try_receive(void* storage, bool locked);
+
+ private:
+  std::byte* slot(std::size_t index) const noexcept { return buffer_ + index * ops_->size; }
+  static std::size_t after(std::size_t index, std::size_t capacity) noexcept { return index + 1 == capacity ? 0 : index + 1; }
+  void move(void* to, void* from) const noexcept;
+  // From a waiting sender; false: its copy threw, the exception is the sender's, and this sender is done.
+  bool take_from(sched::Waiter& sender, void* to) const noexcept;
+
+  os::SpinLock lock_;
+  bool orphan_ = false;
+  base::Atom<bool> closed_{false};
+  base::Atom<std::uint32_t> references_{1};
+  const element_ops* ops_;
+  std::size_t capacity_;
+  std::byte* buffer_;
+  base::Atom<std::size_t> count_{0};
+  std::size_t send_index_ = 0, receive_index_ = 0;
+  sched::WaitList receivers_, senders_;
+};
+
+}  // namespace weft::detail
