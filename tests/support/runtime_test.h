@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <gtest/gtest.h>
+#include <weft/weft.h>
+
+#include <ostream>
+#include <sstream>
+#include <string>
+
+#include "support/process.h"
+#include "support/sanitizers.h"
+#include "support/waiting.h"
+#include "support/watchdog.h"
+
+// The fixture of the conformance tests: each test at several numbers of Ps and under each policy, with a time limit, and
+// all goroutines gone at its end.
+namespace weft::test {
+
+struct Configuration {
+  int maxprocs;
+  policy_kind policy;
+
+  std::string name() const { return std::to_string(maxprocs) + (policy == policy_kind::global ? "_global" : "_classic"); }
+  friend void PrintTo(const Configuration& configuration, std::ostream* out) { *out << configuration.name(); }
+};
+
+inline std::string dump_text() {
+  std::ostringstream text;
+  runtime::dump(text);
+  return text.str();
+}
+
+class RuntimeTest : public ::testing::TestWithParam<Configuration> {
+ public:
+  static int procs() { return GetParam().maxprocs; }
+
+ protected:
+  void SetUp() override {
+    runtime::set_policy(GetParam().policy);
+    runtime::set_maxprocs(GetParam().maxprocs);
+    baseline_ = runtime::num_goroutines();
+  }
+  void TearDown() override {
+    if (!spin_until([&] { return runtime::num_goroutines() <= baseline_; }, 5s))
+      ADD_FAILURE() << runtime::num_goroutines() << " goroutines are left, " << baseline_ << " were there before:\n" << dump_text();
+    EXPECT_EQ(runtime::maxprocs(), GetParam().maxprocs) << "the test did not put maxprocs back";
+  }
+  std::size_t baseline() const { return baseline_; }
+
+ private:
+  Watchdog watchdog_{40 * kSlowdown};
+  std::size_t baseline_ = 0;
+};
+
+inline std::string configuration_name(const ::testing::TestParamInfo<Configuration>& info) { return info.param.name(); }
+
+inline auto all_configurations() {
+  return ::testing::Values(Configuration{1, policy_kind::classic}, Configuration{2, policy_kind::classic},
+                           Configuration{4, policy_kind::classic}, Configuration{1, policy_kind::global},
+                           Configuration{2, policy_kind::global}, Configuration{4, policy_kind::global});
+}
+
+#define WEFT_AT_ALL_CONFIGURATIONS(fixture) \
+  INSTANTIATE_TEST_SUITE_P(P, fixture, ::weft::test::all_configurations(), ::weft::test::configuration_name)
+
+// An object that counts how many of its kind are alive.
+struct Counted {
+  Counted() { ++alive; }
+  Counted(const Counted&) { ++alive; }
+  Counted(Counted&&) noexcept { ++alive; }
+  Counted& operator=(const Counted&) = default;
+  ~Counted() { --alive; }
+  static inline std::atomic<int> alive{0};
+};
+
+}  // namespace weft::test
