@@ -98,7 +98,11 @@ class Builder:
             include, flags, library = self.weft_library(system)
             flags = ["-I", include] + flags
             libraries = [library]
-            inputs = [library] + glob.glob(os.path.join(include, "weft", "**", "*.h"), recursive=True)
+        for word in flags + libraries:  # a rebuilt library or a changed header of weft means building again
+            if os.path.isfile(word):
+                inputs.append(word)
+            elif os.path.isdir(word):
+                inputs += glob.glob(os.path.join(word, "weft", "**", "*.h"), recursive=True)
         inputs += glob.glob(os.path.join(systems.BENCH, "common", "*.h"))
         inputs += glob.glob(os.path.join(systems.BENCH, system.directory, "*.h"))
 
