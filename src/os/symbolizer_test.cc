@@ -17,7 +17,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -180,9 +179,15 @@ TEST(WriteFrames, raw_lines_come_first_and_symbols_equal_those_of_format_frames)
     }
   }
   // The kernel and the loader may name a library by different ways to the same directory.
-  const std::regex directory("/[^ ]*/(lib[^ ]*[.]so)");
-  EXPECT_EQ(std::regex_replace(written.symbols, directory, "$1"),
-            std::regex_replace(format_frames(pcs.data(), count, "  "), directory, "$1"));
+  const auto without_directories = [](const std::string& text) {
+    std::istringstream in(text);
+    std::string out;
+    for (std::string each; std::getline(in, each); out += each + "\n") {
+      if (each.find(".so") != std::string::npos) each.erase(0, each.rfind('/') + 1);
+    }
+    return out;
+  };
+  EXPECT_EQ(without_directories(written.symbols), without_directories(format_frames(pcs.data(), count, "  ")));
 }
 
 TEST(WriteFrames, names_stay_mangled_while_the_allocator_is_on_the_stack) {
