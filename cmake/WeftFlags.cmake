@@ -45,6 +45,10 @@ if(WEFT_SANITIZE)
   if(WEFT_SANITIZE MATCHES "undefined")
     list(APPEND WEFT_SANITIZE_OPTIONS -fno-sanitize-recover=undefined)
   endif()
+  if(WEFT_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_compile_options(weft_flags INTERFACE
+      $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize-ignorelist=${CMAKE_CURRENT_SOURCE_DIR}/cmake/tsan_ignore.txt>)
+  endif()
 endif()
 
 # A compiler cache makes the several builds of the test command cheap to repeat.

@@ -94,9 +94,7 @@ class chan {
   }
 
   // Throws logic_error if the channel is closed.
-  void send(T value) {
-    send_carried(std::move(value), detail::forever);
-  }
+  void send(T value) { send_carried(std::move(value), detail::forever); }
   // Closed and drained: nullopt.
   std::optional<T> recv() {
     std::optional<T> value;
@@ -160,8 +158,9 @@ class chan {
   iterator begin() { return iterator(this); }
   sentinel end() noexcept { return {}; }
 
-  // For select.
+  // For select and timers.
   detail::chan_core* core() const noexcept { return core_; }
+  static chan adopt(detail::chan_core* core) noexcept { return chan(core, 0); }
 
  private:
   chan(detail::chan_core* core, int) noexcept : core_(core) {}
@@ -202,9 +201,9 @@ class chan {
   recv_result<T> receive_result(std::int64_t deadline_ns) {
     recv_result<T> result;
     switch (receive(result.value, deadline_ns)) {
-      case detail::chan_outcome::done: result.status = chan_status::received; break;
+      case detail::chan_outcome::done:        result.status = chan_status::received; break;
       case detail::chan_outcome::would_block: result.status = chan_status::empty; break;
-      case detail::chan_outcome::closed: result.status = chan_status::closed; break;
+      case detail::chan_outcome::closed:      result.status = chan_status::closed; break;
     }
     return result;
   }

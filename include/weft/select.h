@@ -103,7 +103,8 @@ auto on_send(chan<T> channel, V&& value, F handler = {}) {
     struct owning : detail::send_case<T, T&&, F> {
       std::unique_ptr<T> converted;
       owning(chan<T> c, T&& v, F f)
-          : detail::send_case<T, T&&, F>{std::move(c), nullptr, std::move(f)}, converted(std::make_unique<T>(std::move(v))) {
+          : detail::send_case<T, T&&, F>{std::move(c), nullptr, std::move(f)},
+            converted(std::make_unique<T>(std::move(v))) {
         this->value = converted.get();
       }
     };
@@ -194,7 +195,8 @@ class selector {
   }
   template <class T, class V, class F = detail::no_handler>
   void send(chan<T> channel, V&& value, F handler = {}) {
-    cases_.push_back(std::make_unique<send_entry<T, F>>(std::move(channel), T(std::forward<V>(value)), std::move(handler)));
+    cases_.push_back(
+        std::make_unique<send_entry<T, F>>(std::move(channel), T(std::forward<V>(value)), std::move(handler)));
   }
   std::size_t size() const noexcept { return cases_.size(); }
   void clear() noexcept { cases_.clear(); }
@@ -237,7 +239,9 @@ class selector {
       }
     }
     // Sent already: as a nil channel, never ready again.
-    void describe(detail::select_case& out) override { out = {value ? channel.core() : nullptr, value ? &*value : nullptr, true, false}; }
+    void describe(detail::select_case& out) override {
+      out = {value ? channel.core() : nullptr, value ? &*value : nullptr, true, false};
+    }
     void finish(const detail::select_case&) override {
       value.reset();
       std::invoke(handler);

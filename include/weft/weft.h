@@ -3,8 +3,11 @@
 
 // Everything but net, io, trace and testing.
 #include "weft/chan.h"
+#include "weft/context.h"
 #include "weft/error.h"
 #include "weft/go.h"
+#include "weft/group.h"
 #include "weft/runtime.h"
 #include "weft/select.h"
 #include "weft/sync.h"
+#include "weft/time.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "api/chan_core.h"
 
+#include <algorithm>
 #include <new>
 #include <stdexcept>
 
@@ -109,8 +110,51 @@ chan_outcome chan_core::try_send(void* value, void (*copy)(void*, const void*), 
   return chan_outcome::would_block;
 }
 
+void chan_core::set_timer(std::int64_t when_ns, std::int64_t period_ns) noexcept {
+  is_timer_ = true;
+  period_ns_ = period_ns;
+  when_ns_.store_relaxed(when_ns);
+}
+
+bool chan_core::change_timer(std::int64_t when_ns, std::int64_t period_ns) noexcept {
+  sched::WaitList woken;
+  lock_.lock();
+  const bool was_pending = when_ns_.load_relaxed() != os::kForever;
+  set_timer(when_ns, period_ns);
+  while (Waiter* waiter = receivers_.pop()) {  // they wait for the old time
+    waiter->retry = true;
+    woken.push(*waiter);
+  }
+  lock_.unlock();
+  while (Waiter* waiter = woken.front()) {
+    woken.remove(*waiter);
+    sched::wake(waiter);
+  }
+  return was_pending;
+}
+
+// The tick keeps its own time; those that nobody received meanwhile are dropped.
+chan_outcome chan_core::take_tick(void* storage, bool locked) noexcept {
+  const std::int64_t when = when_ns_.load_relaxed(), now = os::now_ns();
+  if (when > now) {
+    if (!locked) lock_.unlock();
+    return chan_outcome::would_block;
+  }
+  std::memcpy(storage, &when, sizeof when);
+  std::int64_t next = os::kForever;
+  if (period_ns_ > 0) {
+    const std::int64_t periods = (now - when) / period_ns_ + 1;
+    if (__builtin_mul_overflow(periods, period_ns_, &next) || __builtin_add_overflow(when, next, &next))
+      next = os::kForever;
+  }
+  when_ns_.store_relaxed(next);
+  lock_.unlock();
+  return chan_outcome::done;
+}
+
 chan_outcome chan_core::try_receive(void* storage, bool locked) {
   if (!locked) lock_.lock();
+  if (WEFT_UNLIKELY(is_timer_)) return take_tick(storage, locked);
   const std::size_t count = count_.load_relaxed();
   if (count > 0) {
     move(storage, slot(receive_index_));
@@ -181,7 +225,8 @@ chan_outcome chan_core::receive(void* storage, std::int64_t deadline_ns) {
       lock_.unlock();
       return outcome;
     }
-    Wait wait(WaitReason::kChanReceive, this, deadline_ns);
+    const std::int64_t wake_at = std::min(deadline_ns, due_at());
+    Wait wait(WaitReason::kChanReceive, this, wake_at);
     Waiter waiter;
     wait.attach(waiter);
     waiter.element = storage;
@@ -189,6 +234,12 @@ chan_outcome chan_core::receive(void* storage, std::int64_t deadline_ns) {
     receivers_.push(waiter);
     lock_.unlock();
     if (!wait.wait()) {
+      if (wake_at < deadline_ns) {  // a timer's time has come: look again
+        lock_.lock();
+        receivers_.remove(waiter);
+        lock_.unlock();
+        continue;
+      }
       leave(false, waiter);
       return chan_outcome::would_block;
     }
@@ -198,7 +249,7 @@ chan_outcome chan_core::receive(void* storage, std::int64_t deadline_ns) {
 }
 
 void chan_core::release() noexcept {
-  if (references_.fetch_sub_acq_rel(1) != 1) return;  // pairs: chan.references
+  if (references_.fetch_sub_acq_rel(1) != 1) return;  // pairs: chan.references (self)
   lock_.lock();
   const bool unused = receivers_.empty() && senders_.empty();
   orphan_ = true;
@@ -234,6 +285,7 @@ bool chan_core::close() {
 
 bool chan_core::is_ready(bool is_send, const sched::Choice* own) const noexcept {
   if (closed_.load_relaxed()) return true;
+  if (is_timer_) return timer_due();
   if (is_send ? count_.load_relaxed() < capacity_ : count_.load_relaxed() > 0) return true;
   for (const Waiter* waiter = (is_send ? receivers_ : senders_).front(); waiter != nullptr; waiter = waiter->next)
     if (waiter->choice == nullptr || (waiter->choice != own && !waiter->choice->has_fired())) return true;
@@ -254,6 +306,16 @@ chan_core* make_chan(std::size_t capacity, const element_ops& ops) {
     throw std::bad_alloc();
   }
   return channel;
+}
+
+chan_core* make_timer_chan(std::int64_t when_ns, std::int64_t period_ns) {
+  static constexpr element_ops kTime{sizeof(std::int64_t), alignof(std::int64_t), nullptr, nullptr};
+  chan_core* channel = make_chan(0, kTime);
+  channel->set_timer(when_ns, period_ns);
+  return channel;
+}
+bool set_timer_chan(chan_core* channel, std::int64_t when_ns, std::int64_t period_ns) {
+  return channel->change_timer(when_ns, period_ns);
 }
 
 void retain_chan(chan_core* channel) noexcept { channel->retain(); }

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/atomic.h"
+#include "os/clock.h"
 #include "os/spin_lock.h"
 #include "sched/waiter.h"
 #include "weft/detail/chan_core.h"
@@ -28,6 +29,10 @@ class chan_core {
       : ops_(&ops), capacity_(capacity), buffer_(buffer) {}
   ~chan_core();
 
+  // A timer's channel (time.cc).
+  void set_timer(std::int64_t when_ns, std::int64_t period_ns) noexcept;
+  bool change_timer(std::int64_t when_ns, std::int64_t period_ns) noexcept;
+
   chan_outcome send(void* value, std::int64_t deadline_ns);
   chan_outcome receive(void* storage, std::int64_t deadline_ns);
   bool close();
@@ -51,10 +56,13 @@ class chan_core {
   // --- select ---
   // Could this case run now? Without the lock: a hint, exact for a channel that nobody else uses.
   bool looks_ready(bool is_send) const noexcept {
+    if (WEFT_UNLIKELY(is_timer_)) return timer_due();
     if (is_send) return size() < capacity_ || !receivers_.empty() || is_closed();
     // The count first: who sees it emptied after a close sees the close too.
     return count_.load_acquire() > 0 || !senders_.empty() || is_closed();  // pairs: chan.count
   }
+  // When to look again although nobody wakes us: the time of a timer's channel.
+  std::int64_t due_at() const noexcept { return is_timer_ ? when_ns_.load_relaxed() : os::kForever; }
   os::SpinLock& lock() noexcept { return lock_; }
   // Under the lock: the same, not counting waiters of `own` select.
   bool is_ready(bool is_send, const sched::Choice* own) const noexcept;
@@ -66,13 +74,18 @@ class chan_core {
 
  private:
   std::byte* slot(std::size_t index) const noexcept { return buffer_ + index * ops_->size; }
-  static std::size_t after(std::size_t index, std::size_t capacity) noexcept { return index + 1 == capacity ? 0 : index + 1; }
+  static std::size_t after(std::size_t index, std::size_t capacity) noexcept {
+    return index + 1 == capacity ? 0 : index + 1;
+  }
   void move(void* to, void* from) const noexcept;
+  bool timer_due() const noexcept { return when_ns_.load_relaxed() <= os::now_ns(); }
+  chan_outcome take_tick(void* storage, bool locked) noexcept;
   // From a waiting sender; false: its copy threw, the exception is the sender's, and this sender is done.
   bool take_from(sched::Waiter& sender, void* to) const noexcept;
 
   os::SpinLock lock_;
   bool orphan_ = false;
+  bool is_timer_ = false;
   base::Atom<bool> closed_{false};
   base::Atom<std::uint32_t> references_{1};
   const element_ops* ops_;
@@ -81,6 +94,8 @@ class chan_core {
   base::Atom<std::size_t> count_{0};
   std::size_t send_index_ = 0, receive_index_ = 0;
   sched::WaitList receivers_, senders_;
+  base::Atom<std::int64_t> when_ns_{os::kForever};
+  std::int64_t period_ns_ = 0;
 };
 
 }  // namespace weft::detail

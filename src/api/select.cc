@@ -38,7 +38,8 @@ __attribute__((noinline)) std::uint32_t random_below(std::uint32_t bound) {
 
 class Select {
  public:
-  Select(select_case* cases, std::size_t count, std::int64_t deadline_ns) : cases_(cases), count_(count), deadline_ns_(deadline_ns) {}
+  Select(select_case* cases, std::size_t count, std::int64_t deadline_ns)
+      : cases_(cases), count_(count), deadline_ns_(deadline_ns) {}
 
   std::size_t run() {
     for (;;) {
@@ -60,8 +61,8 @@ class Select {
   // no_case: it would block after all.
   std::size_t try_case(std::size_t index, bool locked) {
     select_case& one = cases_[index];
-    const chan_outcome outcome =
-        one.is_send ? one.channel->try_send(one.element, one.copy, locked) : one.channel->try_receive(one.element, locked);
+    const chan_outcome outcome = one.is_send ? one.channel->try_send(one.element, one.copy, locked)
+                                             : one.channel->try_receive(one.element, locked);
     if (outcome == chan_outcome::would_block) return no_case;
     if (outcome == chan_outcome::closed && one.is_send) throw_send_on_closed();
     one.received = outcome == chan_outcome::done;
@@ -115,7 +116,10 @@ class Select {
       waiters = many.data();
     }
     std::exception_ptr error;
-    Wait wait(count_ == 0 ? WaitReason::kEmptySelect : WaitReason::kSelect, this, deadline_ns_);
+    std::int64_t wake_at = deadline_ns_;
+    for (std::size_t i = 0; i < count_; ++i)
+      if (cases_[i].channel != nullptr) wake_at = std::min(wake_at, cases_[i].channel->due_at());
+    Wait wait(count_ == 0 ? WaitReason::kEmptySelect : WaitReason::kSelect, this, wake_at);
     Choice& choice = wait.choice();
     wait.begin();
     std::size_t queued = 0;  // the cases before this one are on their channels' lists
@@ -153,7 +157,7 @@ class Select {
     const std::size_t index = winner != nullptr ? winner->index : no_case;
     const bool success = winner != nullptr && winner->success, retry = winner != nullptr && winner->retry;
     if (called_off || retry) return kAgain;
-    if (!in_time) return no_case;
+    if (!in_time) return wake_at < deadline_ns_ ? kAgain : no_case;  // kAgain: a timer's time has come
     if (error) std::rethrow_exception(error);
     if (!success && cases_[index].is_send) throw_send_on_closed();
     cases_[index].received = success;

@@ -14,7 +14,6 @@
 namespace weft::sched {
 namespace {
 
-constexpr std::uint32_t kSlotStreakLimit = 16;
 constexpr std::uint32_t kTimerCheckInterval = 8;  // dispatches between looks at the clock while timers are pending
 constexpr std::uint8_t kLongRunnerMax = 4;
 

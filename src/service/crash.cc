@@ -49,7 +49,7 @@ void print_overflow(const Goroutine* g, const void* address) {
   print_stack(2);
 }
 
-void print_fault(const Goroutine* g, int signal, const void* address) {
+[[maybe_unused]] void print_fault(const Goroutine* g, int signal, const void* address) {
   char who[128], text[512];
   sched::describe_goroutine(g, who, sizeof who);
   print(text, std::snprintf(text, sizeof text, "fatal error: %s: %s at address %p\n", who,

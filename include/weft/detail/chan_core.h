@@ -13,7 +13,7 @@ namespace weft::detail {
 
 // How elements are moved about. Moves never throw: types whose own moves may are kept in boxes (chan.h).
 struct element_ops {
-  std::size_t size;   // 0: an empty type, only counted
+  std::size_t size;  // 0: an empty type, only counted
   std::size_t align;
   void (*move)(void* to, void* from) noexcept;  // constructs *to; null: memcpy
   void (*destroy)(void* element) noexcept;      // null: nothing to do
@@ -23,6 +23,11 @@ enum class chan_outcome : std::uint8_t { done, would_block, closed };
 
 class chan_core;
 
+// A timer's channel: no buffer and no entry in any heap; whoever receives waits until the time has come, and takes it. The
+// element is a steady_clock time in nanoseconds. period > 0: a ticker.
+chan_core* make_timer_chan(std::int64_t when_ns, std::int64_t period_ns);
+// True: its value had not been received yet. forever: stopped.
+bool set_timer_chan(chan_core* channel, std::int64_t when_ns, std::int64_t period_ns);
 chan_core* make_chan(std::size_t capacity, const element_ops& ops);  // throws std::length_error, std::bad_alloc
 void retain_chan(chan_core* channel) noexcept;
 void release_chan(chan_core* channel) noexcept;
@@ -39,9 +44,9 @@ bool chan_closed(const chan_core* channel) noexcept;
 // One case of a select.
 struct select_case {
   chan_core* channel;
-  void* element;      // send: the value; receive: storage
+  void* element;  // send: the value; receive: storage
   bool is_send;
-  bool received;      // out, receive: false when the channel was closed
+  bool received;                                       // out, receive: false when the channel was closed
   void (*copy)(void* to, const void* from) = nullptr;  // send: copies instead of moving
 };
 inline constexpr std::size_t no_case = static_cast<std::size_t>(-1);

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <chrono>
+#include <functional>
+#include <utility>
+
+#include "weft/chan.h"
+#include "weft/detail/clock.h"
+
+// Timers with the semantics of Go 1.23: no stale value after stop or reset, and a channel that nobody holds costs nothing.
+namespace weft {
+namespace detail {
+
+static_assert(sizeof(time_point) == sizeof(std::int64_t) && std::chrono::steady_clock::period::den == 1'000'000'000,
+              "a timer's channel carries a time_point as its nanoseconds");
+
+// Runs a function in its own goroutine when the time has come.
+class function_timer;
+function_timer* make_function_timer(std::int64_t when_ns, std::function<void()> function);
+bool reset_function_timer(function_timer* timer, std::int64_t when_ns);  // forever: stop. True: it had not fired
+void retain_function_timer(function_timer* timer) noexcept;
+void release_function_timer(function_timer* timer) noexcept;
+
+[[noreturn]] void throw_uninitialized_timer();
+[[noreturn]] void throw_bad_period();
+
+}  // namespace detail
+
+// A channel that delivers the time once, after the duration.
+template <class Rep, class Period>
+chan<time_point> after(std::chrono::duration<Rep, Period> duration) {
+  return chan<time_point>::adopt(detail::make_timer_chan(detail::deadline_in(duration), 0));
+}
+
+// A handle: copies name the same timer.
+class timer {
+ public:
+  timer() noexcept : channel_(weft::chan<time_point>::nil()) {}
+  template <class Rep, class Period>
+  explicit timer(std::chrono::duration<Rep, Period> duration) : channel_(after(duration)) {}
+  template <class Rep, class Period>
+  timer(std::chrono::duration<Rep, Period> duration, std::function<void()> function)
+      : channel_(weft::chan<time_point>::nil()),
+        function_(detail::make_function_timer(detail::deadline_in(duration), std::move(function))) {}
+  timer(const timer& other) noexcept : channel_(other.channel_), function_(other.function_) {
+    if (function_ != nullptr) detail::retain_function_timer(function_);
+  }
+  timer(timer&& other) noexcept
+      : channel_(std::move(other.channel_)), function_(std::exchange(other.function_, nullptr)) {}
+  timer& operator=(timer other) noexcept {
+    std::swap(channel_, other.channel_);
+    std::swap(function_, other.function_);
+    return *this;
+  }
+  // Dropping the handle of a function timer lets it fire.
+  ~timer() {
+    if (function_ != nullptr) detail::release_function_timer(function_);
+  }
+
+  // True: it had not fired, or its value had not been received yet.
+  bool stop() { return set(detail::forever); }
+  template <class Rep, class Period>
+  bool reset(std::chrono::duration<Rep, Period> duration) {
+    return set(detail::deadline_in(duration));
+  }
+  weft::chan<time_point> chan() const { return channel_; }
+
+ private:
+  bool set(std::int64_t when_ns) {
+    if (function_ != nullptr) return detail::reset_function_timer(function_, when_ns);
+    if (!channel_) detail::throw_uninitialized_timer();
+    return detail::set_timer_chan(channel_.core(), when_ns, 0);
+  }
+  weft::chan<time_point> channel_;
+  detail::function_timer* function_ = nullptr;
+};
+
+// Runs f in its own goroutine after the duration.
+template <class Rep, class Period, class F>
+timer after_func(std::chrono::duration<Rep, Period> duration, F&& f) {
+  return timer(duration, std::function<void()>(std::forward<F>(f)));
+}
+
+// Delivers the time again and again; ticks that nobody receives in time are dropped.
+class ticker {
+ public:
+  template <class Rep, class Period>
+  explicit ticker(std::chrono::duration<Rep, Period> period)
+      : channel_(weft::chan<time_point>::adopt(detail::make_timer_chan(detail::deadline_in(period), checked(period)))) {
+  }
+
+  template <class Rep, class Period>
+  void reset(std::chrono::duration<Rep, Period> period) {
+    const std::int64_t period_ns = checked(period);
+    detail::set_timer_chan(channel_.core(), detail::deadline_in(period), period_ns);
+  }
+  void stop() { detail::set_timer_chan(channel_.core(), detail::forever, 0); }
+  weft::chan<time_point> chan() const { return channel_; }
+
+ private:
+  template <class Rep, class Period>
+  static std::int64_t checked(std::chrono::duration<Rep, Period> period) {
+    const std::int64_t ns = detail::to_ns(period);
+    if (ns <= 0) detail::throw_bad_period();
+    return ns;
+  }
+  weft::chan<time_point> channel_;
+};
+
+// The channel of a ticker that is never stopped; nil for a period that is not positive.
+template <class Rep, class Period>
+chan<time_point> tick(std::chrono::duration<Rep, Period> period) {
+  return period.count() > 0 ? ticker(period).chan() : chan<time_point>::nil();
+}
+
+}  // namespace weft

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "weft/time.h"
+
+#include <mutex>
+
+#include "api/start.h"
+#include "base/atomic.h"
+#include "os/ranked_mutex.h"
+#include "sched/timer_heap.h"
+#include "sched/waiter.h"
+#include "weft/detail/launch.h"
+#include "weft/error.h"
+
+// Function timers.
+//   Firing     the record of the goroutine that will run the function is made when the timer is started, so that firing, under
+//              the heap's lock, only hands it to the scheduler: it cannot fail.
+//   Lifetime   the handles and the pending record each hold a reference.
+namespace weft::detail {
+
+class function_timer {
+ public:
+  explicit function_timer(std::function<void()> function) : function_(std::move(function)) {
+    timer_.callback = [](sched::Timer* timer, std::int64_t) {
+      auto* self = static_cast<function_timer*>(timer->argument);
+      launch_record(self->armed_);  // the record's reference goes with it
+    };
+    timer_.argument = this;
+  }
+
+  // True: it had not fired.
+  bool reset(std::int64_t when_ns) {
+    std::lock_guard guard(lock_);
+    const bool was_pending = sched::stop_timer(&timer_);
+    if (was_pending) {
+      abandon_record(armed_);            // its reference is never the last: the caller holds one
+      references_.fetch_sub_acq_rel(1);  // pairs: function_timer.references
+    }
+    if (when_ns != forever) arm(when_ns);
+    return was_pending;
+  }
+
+  void retain() noexcept { references_.fetch_add_relaxed(1); }
+  void release() noexcept {
+    if (references_.fetch_sub_acq_rel(1) == 1) delete this;  // pairs: function_timer.references
+  }
+
+ private:
+  struct Run {
+    function_timer* timer;
+    void operator()() const {
+      struct guard {
+        function_timer* timer;
+        ~guard() { timer->release(); }
+      } end{timer};
+      timer->function_();
+    }
+  };
+
+  void arm(std::int64_t when_ns) {
+    armed_ = prepare_record();
+    armed_.record->site = 0;
+    if (armed_.has_extra) {
+      fill_record<8>(armed_.record, Run{this});
+    } else {
+      fill_record<0>(armed_.record, Run{this});
+    }
+    retain();
+    timer_.when_ns = when_ns;
+    sched::start_timer(&timer_);
+  }
+
+  os::RankedMutex<base::Rank::kFunctionTimer> lock_;
+  base::Atom<std::uint32_t> references_{1};
+  std::function<void()> function_;
+  sched::Timer timer_;
+  prepared_record armed_{};
+};
+
+function_timer* make_function_timer(std::int64_t when_ns, std::function<void()> function) {
+  refuse_empty(function);
+  api::ensure_started();
+  auto* timer = new function_timer(std::move(function));
+  try {
+    timer->reset(when_ns);
+  } catch (...) {
+    timer->release();
+    throw;
+  }
+  return timer;
+}
+bool reset_function_timer(function_timer* timer, std::int64_t when_ns) { return timer->reset(when_ns); }
+void retain_function_timer(function_timer* timer) noexcept { timer->retain(); }
+void release_function_timer(function_timer* timer) noexcept { timer->release(); }
+
+void throw_uninitialized_timer() { throw logic_error("weft: timer: stop or reset of an uninitialized timer"); }
+void throw_bad_period() { throw logic_error("weft: ticker: the period must be positive"); }
+
+}  // namespace weft::detail
