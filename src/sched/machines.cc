@@ -287,20 +287,25 @@ void retry_wanted_thread() noexcept {
 }
 
 void wake_one(Processor* p) noexcept {
-  const std::int32_t index = scheduler.idle.pop_for_new_spinner();
-  if (index < 0) return;
-  Processor& target = *scheduler.processors[index];
-  WEFT_DELAY_SITE("wake.popped");
-  WEFT_DCHECK(scheduler.idle.look().spinning() <= maxprocs(), "spinning Ms never outnumber Ps (S3)");
-  if (scheduler.policy->hands_off()) {  // the waker chooses what the woken M runs
-    if (const Runnable handed = scheduler.policy->next(target)) {
-      scheduler.idle.stop_spinning();
-      count(p, Counter::kHandoffs);
-      start_machine(target, false, handed);
+  for (;;) {
+    const std::int32_t index = scheduler.idle.pop_for_new_spinner();
+    if (index < 0) return;
+    Processor& target = *scheduler.processors[index];
+    WEFT_DELAY_SITE("wake.popped");
+    WEFT_DCHECK(scheduler.idle.look().spinning() <= maxprocs(), "spinning Ms never outnumber Ps (S3)");
+    Runnable handed;
+    if (scheduler.policy->hands_off()) handed = scheduler.policy->next(target);  // the waker chooses what the woken M runs
+    if (!handed) {
+      start_machine(target, true);
       return;
     }
+    scheduler.idle.stop_spinning();
+    count(p, Counter::kHandoffs);
+    if (!start_machine(target, false, handed)) return;
+    // A22: it will not search, and those who submitted while it counted as a spinner woke nobody.
+    base::full_fence();  // pairs: submit.retire
+    if (scheduler.inject.empty()) return;
   }
-  start_machine(target, true);
 }
 
 void wake_passive(Processor* p) noexcept {
