@@ -9,6 +9,7 @@
 #include "base/delay_site.h"
 #include "os/affinity.h"
 #include "os/clock.h"
+#include "os/memory.h"
 #include "os/thread.h"
 #include "sched/dispatch.h"
 #include "sched/handoff.h"
@@ -155,8 +156,9 @@ Machine* new_machine_locked(bool by_timer) noexcept {
     m->placed.store_relaxed(false);
     m->note.clear();
   } else {
-    m = new (std::nothrow) Machine;
-    if (m == nullptr) return nullptr;
+    void* memory = os::reserve_memory(sizeof(Machine), "weft machine");  // as a Processor's
+    if (memory == nullptr) return nullptr;
+    m = new (memory) Machine;
     m->id = scheduler.next_machine_id++;
     m->all_next = scheduler.all_machines;
     scheduler.all_machines = m;

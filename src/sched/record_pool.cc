@@ -104,11 +104,15 @@ SpawnRecord* RecordPool::take_shared() noexcept {
     }
   }
   SpawnRecord* record = loose_;
-  if (record != nullptr) loose_ = link(record);
+  if (record != nullptr) {
+    loose_ = link(record);
+    arch::fiber_acquire(record);
+  }
   return record;
 }
 
 void RecordPool::give_shared(SpawnRecord* record) noexcept {
+  arch::fiber_release(record);
   std::lock_guard guard(lock_);
   record->link = reinterpret_cast<std::uintptr_t>(loose_);
   loose_ = record;

@@ -25,9 +25,11 @@ class RecordPool {
     }
     p.records = reinterpret_cast<SpawnRecord*>(record->link);
     --p.record_count;
+    arch::fiber_acquire(record);  // what its last user did to it is over
     return record;
   }
   void give(Processor& p, SpawnRecord* record) noexcept {
+    arch::fiber_release(record);
     if (WEFT_UNLIKELY(p.record_count == kMagazine)) spill(p);  // only now: a full magazine serves the next take too
     record->link = reinterpret_cast<std::uintptr_t>(p.records);
     p.records = record;

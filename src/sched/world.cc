@@ -7,6 +7,7 @@
 #include "base/delay_site.h"
 #include "os/affinity.h"
 #include "os/clock.h"
+#include "os/memory.h"
 #include "sched/dispatch.h"
 #include "sched/handoff.h"
 #include "sched/machines.h"
@@ -192,7 +193,10 @@ void resize(std::uint32_t n) noexcept {
   const std::uint32_t old = maxprocs();
   for (std::uint32_t i = old; i < n; ++i) {
     if (scheduler.processors[i] == nullptr) {
-      auto* p = new Processor;
+      // Mapped, not from the heap: it lives as long as the process, and TSan takes heap memory for written by its maker.
+      void* memory = os::reserve_memory(sizeof(Processor), "weft processor");
+      if (memory == nullptr) base::fatal_exit(2, "weft: no memory for processor %u", i);
+      auto* p = new (memory) Processor;
       p->id = i;
       p->random = base::Random(i + 1);
       p->sampled_at = os::ticks();
