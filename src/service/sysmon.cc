@@ -2,10 +2,12 @@
 #include "service/sysmon.h"
 
 #include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "base/check.h"
 #include "os/affinity.h"
@@ -66,6 +68,7 @@ class Sysmon {
     std::int64_t call_since = 0;
     std::uint32_t slice_tick = 0;
     std::int64_t slice_since = 0;
+    std::uint32_t tick = 0;
   };
 
   static bool has_work(const Processor& p) {
@@ -79,7 +82,10 @@ class Sysmon {
       Processor& p = *scheduler.processors[i];
       const std::uint64_t word = p.word.load_acquire();  // pairs: processor.word
       if (Processor::status_of(word) == PStatus::kInCall) acted |= look_at_call(p, word, now);
-      if (Processor::status_of(word) == PStatus::kRunning) acted |= look_at_slice(p, now);
+      if (Processor::status_of(word) == PStatus::kRunning) {
+        look_at_slot(p);
+        acted |= look_at_slice(p, now);
+      }
     }
     return acted;
   }
@@ -100,6 +106,16 @@ class Sysmon {
     scheduler.shared_counters.add(Counter::kRetakes);
     sched::hand_off(p);
     return true;
+  }
+
+  // A slot waits while its P computes on. A spinner would see to it (W2), but a P whose M went into a call may have become
+  // idle without leaving one behind.
+  void look_at_slot(Processor& p) {
+    const std::uint32_t tick = p.tick.load_relaxed();
+    const bool moved = std::exchange(seen_[p.id].tick, tick) != tick;
+    if (moved || !p.slot.load_relaxed()) return;
+    const sched::IdleView view = scheduler.idle.look();
+    if (view.idle() > 0 && view.spinning() == 0) sched::wake_one(nullptr);
   }
 
   // One goroutine (or a chain of them through the slot) for a whole slice: asked to give way.

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "sched/handoff.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <weft/weft.h>
+
+#include <atomic>
+#include <chrono>
+
+namespace weft::sched {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr auto kLimit = 20s;
+
+TEST(HandOff, a_call_is_taken_by_its_word_once) {
+  Processor p;
+  const std::uint64_t mine = Processor::make_word(PStatus::kInCall, 7, 1),
+                      later = Processor::make_word(PStatus::kInCall, 7, 2);
+  p.word.store_relaxed(mine);
+  EXPECT_FALSE(take_from_call(p, later)) << "another call of the same M";
+  EXPECT_EQ(p.status(), PStatus::kInCall);
+  EXPECT_TRUE(take_from_call(p, mine));
+  EXPECT_EQ(p.status(), PStatus::kIdle);
+  EXPECT_FALSE(take_from_call(p, mine));
+  scheduler.in_call.fetch_add_relaxed(-1);  // as the goroutine does when it comes back
+  EXPECT_EQ(scheduler.in_call.load_relaxed(), 0);
+}
+
+// One goroutine computes on after readying another into its slot, with every P busy: nobody is woken. Then the other P's
+// goroutine goes into a long call. That P becomes idle without a spinner, and what waits in the slot must get it: it used to
+// wait until the computing was over.
+TEST(HandOff, a_processor_left_idle_by_a_call_takes_what_waits_in_a_busy_one_s_slot) {
+  std::atomic<bool> beside{false}, readied{false}, ran{false};
+  run([&] {
+    runtime::set_maxprocs(2);
+    wait_group group;
+    group.add(2);
+    go([&] {
+      beside = true;
+      while (!readied) base::cpu_relax();
+      blocking([&] {
+        const auto end = Clock::now() + kLimit;
+        while (!ran && Clock::now() < end) usleep(1000);
+      });
+      group.done();
+    });
+    go([&] {
+      while (!beside) base::cpu_relax();
+      go([&] { ran = true; });
+      readied = true;
+      const auto end = Clock::now() + kLimit / 2;
+      while (!ran && Clock::now() < end) base::cpu_relax();
+      EXPECT_TRUE(ran) << "runnable, with an idle P, for " << kLimit / 2 / 1s << " s";
+      group.done();
+    });
+    group.wait();
+  });
+}
+
+}  // namespace
+}  // namespace weft::sched
