@@ -61,8 +61,8 @@ TEST(Options, empty_environment_sets_nothing) {
   ASSERT_TRUE(parsed.ok());
   EXPECT_TRUE(parsed.warnings.empty());
   const Settings& s = parsed.settings;
-  EXPECT_FALSE(s.maxprocs || s.policy || s.stack_size || s.preempt || s.slice_ms || s.schedtrace_ms ||
-               s.trace_path || s.max_threads);
+  EXPECT_FALSE(s.maxprocs || s.policy || s.stack_size || s.preempt || s.slice_ms || s.schedtrace_ms || s.trace_path ||
+               s.max_threads);
   EXPECT_FALSE(s.debug.randsched.on || s.debug.starve.on || s.debug.buggify || s.debug.spin_us);
 }
 
@@ -110,8 +110,7 @@ TEST(Options, numbers_accept_exactly_their_range) {
       ASSERT_TRUE(parsed.ok()) << parsed.error;
       EXPECT_EQ(parsed.settings.*member, good);
     }
-    EXPECT_EQ(parse({{name, "000" + std::to_string(high)}}).settings.*member, high)
-        << "leading zeros are base 10 too";
+    EXPECT_EQ(parse({{name, "000" + std::to_string(high)}}).settings.*member, high) << "leading zeros are base 10 too";
     error_of(name, std::to_string(low - 1));
     error_of(name, std::to_string(high + 1));
     error_of(name, "0");
@@ -120,9 +119,8 @@ TEST(Options, numbers_accept_exactly_their_range) {
 }
 
 TEST(Options, message_names_variable_value_and_what_is_accepted) {
-  EXPECT_EQ(
-      error_of("WEFT_MAXPROCS", "4x"),
-      "weft: WEFT_MAXPROCS=\"4x\" cannot be used; accepted: a number from 1 to 1024, written in base 10");
+  EXPECT_EQ(error_of("WEFT_MAXPROCS", "4x"),
+            "weft: WEFT_MAXPROCS=\"4x\" cannot be used; accepted: a number from 1 to 1024, written in base 10");
   EXPECT_EQ(error_of("WEFT_MAXPROCS", "1000000"),
             "weft: WEFT_MAXPROCS=\"1000000\" cannot be used; accepted: a number from 1 to 1024, written in "
             "base 10");
@@ -225,8 +223,7 @@ TEST(Options, debug_unknown_keys_warn_and_the_rest_counts) {
 }
 
 TEST(Options, debug_last_of_two_equal_keys_wins) {
-  const DebugSettings debug =
-      parse({{"WEFT_DEBUG", "spin_us=1,randsched=9,spin_us=2,randsched"}}).settings.debug;
+  const DebugSettings debug = parse({{"WEFT_DEBUG", "spin_us=1,randsched=9,spin_us=2,randsched"}}).settings.debug;
   EXPECT_EQ(debug.spin_us, 2u);
   EXPECT_EQ(debug.randsched.seed, std::nullopt);
 }
@@ -252,8 +249,7 @@ TEST(Options, debug_missing_value_warns_and_a_bad_one_is_an_error) {
     EXPECT_EQ(parsed.error.find("weft: WEFT_DEBUG: "), 0u) << parsed.error;
     EXPECT_NE(parsed.error.find("accepted: a number from 0 to "), std::string::npos) << parsed.error;
   }
-  EXPECT_EQ(parse({{"WEFT_DEBUG", "buggify=18446744073709551615"}}).settings.debug.buggify,
-            ~std::uint64_t{0});
+  EXPECT_EQ(parse({{"WEFT_DEBUG", "buggify=18446744073709551615"}}).settings.debug.buggify, ~std::uint64_t{0});
 }
 
 TEST(Options, quoted_values_are_printable_text) {
@@ -264,6 +260,7 @@ TEST(Options, quoted_values_are_printable_text) {
   EXPECT_EQ(quote_for_message("grün 漢 😀"), "\"grün 漢 😀\"") << "valid UTF-8 stays";
   EXPECT_EQ(quote_for_message("\xff\xc3"), "\"\\xff\\xc3\"");
   EXPECT_EQ(quote_for_message("\xc0\xaf"), "\"\\xc0\\xaf\"") << "overlong";
+  EXPECT_EQ(quote_for_message("\xe0\x82\xa9"), "\"\\xe0\\x82\\xa9\"") << "overlong in three bytes";
   EXPECT_EQ(quote_for_message("\xed\xa0\x80"), "\"\\xed\\xa0\\x80\"") << "surrogate";
   EXPECT_EQ(quote_for_message("\xf4\x90\x80\x80"), "\"\\xf4\\x90\\x80\\x80\"") << "beyond Unicode";
   EXPECT_EQ(quote_for_message("\xe2\x80\xae"), "\"\\xe2\\x80\\xae\"") << "right-to-left override";
@@ -273,8 +270,7 @@ TEST(Options, quoted_values_are_printable_text) {
 TEST(Options, quoted_values_are_cut_at_sixty_characters_and_between_characters) {
   EXPECT_EQ(quote_for_message(std::string(60, 'x')), "\"" + std::string(60, 'x') + "\"");
   EXPECT_EQ(quote_for_message(std::string(61, 'x')), "\"" + std::string(60, 'x') + "\"... (61 bytes)");
-  EXPECT_EQ(quote_for_message(std::string(58, 'x') + "\xff"),
-            "\"" + std::string(58, 'x') + "\"... (59 bytes)");
+  EXPECT_EQ(quote_for_message(std::string(58, 'x') + "\xff"), "\"" + std::string(58, 'x') + "\"... (59 bytes)");
   std::string wide;
   for (int i = 0; i < 61; ++i) wide += "ü";
   EXPECT_EQ(quote_for_message(wide), "\"" + wide.substr(0, 120) + "\"... (122 bytes)");
@@ -284,8 +280,7 @@ TEST(Options, random_bytes_never_break_the_message) {
   std::mt19937 random(1);
   for (int round = 0; round < 20000; ++round) {
     std::string value;
-    for (std::size_t length = random() % 40; value.size() < length;)
-      value += static_cast<char>(random() % 255 + 1);
+    for (std::size_t length = random() % 40; value.size() < length;) value += static_cast<char>(random() % 255 + 1);
     for (const char* name : {"WEFT_MAXPROCS", "WEFT_STACK_SIZE", "WEFT_DEBUG"}) {
       const Parsed parsed = parse({{name, value}});
       std::string text = parsed.error;
