@@ -8,6 +8,7 @@
 #include "os/affinity.h"
 #include "os/clock.h"
 #include "os/memory.h"
+#include "os/thread.h"
 #include "sched/dispatch.h"
 #include "sched/handoff.h"
 #include "sched/machines.h"
@@ -57,6 +58,15 @@ class Turn {
 
 Turn turn;
 std::int64_t stop_began_ns;  // the stopper's
+
+// Who has the world stopped may ask again (a dump, another maxprocs): that only counts. Others see a stranger's name.
+base::Atom<std::uintptr_t> stopper{0};
+unsigned nested_stops = 0;  // the stopper's
+
+std::uintptr_t own_name() noexcept {
+  const Goroutine* g = os::current_g();
+  return g != nullptr ? reinterpret_cast<std::uintptr_t>(g) : static_cast<std::uintptr_t>(os::thread_id()) << 1 | 1;
+}
 
 // The caller owns p and has unwired it, or holds the world's turn.
 void mark_stopped(Processor& p) noexcept {
@@ -124,11 +134,21 @@ bool has_work(const Processor& p) noexcept {
 }  // namespace
 
 void stop_the_world() noexcept {
+  if (stopper.load_relaxed() == own_name()) {  // only the stopper itself has written its name
+    ++nested_stops;
+    return;
+  }
   turn.take(os::kForever);
+  stopper.store_relaxed(own_name());
   begin_stop(os::kForever);
 }
 
 void start_the_world() noexcept {
+  if (nested_stops > 0) {
+    --nested_stops;
+    return;
+  }
+  stopper.store_relaxed(0);
   Processor* own = os::current_p();
   scheduler.world_stopping.store_seq_cst(false);  // pairs: world_stopping
   for (std::uint32_t i = 0; i < maxprocs(); ++i)
