@@ -11,11 +11,11 @@ namespace detail {
 
 inline constexpr std::int64_t forever = INT64_MAX;
 
-// Any duration as nanoseconds, rounded up; too large means for ever, negative means now.
+// Any duration as nanoseconds, rounded up; too large means for ever, negative (or not a number) means now.
 template <class Rep, class Period>
 constexpr std::int64_t to_ns(std::chrono::duration<Rep, Period> duration) {
   using wide = std::chrono::duration<long double, std::nano>;
-  if (duration <= duration.zero()) return 0;
+  if (!(duration > duration.zero())) return 0;  // also if it is not a number
   const long double ns = std::chrono::duration_cast<wide>(duration).count();
   if (!(ns < 9.2e18L)) return forever;
   const auto whole = static_cast<std::int64_t>(ns);
