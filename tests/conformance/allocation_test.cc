@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "support/runtime_test.h"
+
+// What goroutines cost: no heap for small closures, 64 bytes until the first run, nothing left afterwards.
+namespace {
+
+std::atomic<long> allocations{0};
+std::atomic<bool> failing{false};
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  ++allocations;
+  if (failing.load(std::memory_order_relaxed)) throw std::bad_alloc();
+  void* const memory = alignment <= alignof(std::max_align_t)
+                           ? std::malloc(size)
+                           : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+// Not inlined: g++ 12 would see malloc and delete, or new and free, and warn of a mismatch.
+__attribute__((noinline)) void* operator new(std::size_t size) { return allocate(size, 1); }
+__attribute__((noinline)) void* operator new[](std::size_t size) { return allocate(size, 1); }
+__attribute__((noinline)) void* operator new(std::size_t size, std::align_val_t alignment) {
+  return allocate(size, static_cast<std::size_t>(alignment));
+}
+__attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete[](void* memory) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace {
+
+using namespace weft::test;
+
+class Allocation : public RuntimeTest {
+ protected:
+  // Allocations of the body, once whatever it needs for the first time is there. Others may allocate now and then: the
+  // smallest of several counts is the body's own.
+  template <class Body>
+  static long allocations_of(Body body) {
+    for (int i = 0; i < 3; ++i) body();
+    long least = LONG_MAX;
+    for (int i = 0; i < 10; ++i) {
+      const long before = allocations;
+      body();
+      least = std::min<long>(least, allocations - before);
+    }
+    return least;
+  }
+};
+WEFT_AT_ALL_CONFIGURATIONS(Allocation);
+
+TEST_P(Allocation, a_closure_of_up_to_six_words_needs_no_heap) {
+  const auto cost = [] {
+    struct Words {
+      void* words[4];
+    };
+    return allocations_of([] {
+      weft::wait_group group;
+      std::atomic<int> sum{0};
+      const Words words{};
+      group.add(100);
+      for (int i = 0; i < 100; ++i) {
+        weft::go([words, &group, &sum] {  // six words
+          sum += words.words[0] == nullptr ? 1 : 0;
+          group.done();
+        });
+      }
+      group.wait();
+      EXPECT_EQ(sum, 100);
+    });
+  };
+  EXPECT_EQ(cost(), 0) << "from a thread";
+  EXPECT_EQ(weft::run(cost), 0) << "from a goroutine";
+}
+
+TEST_P(Allocation, a_larger_closure_needs_one_block) {
+  const auto cost = [] {
+    struct Words {
+      void* words[6];
+    };
+    return allocations_of([] {
+      weft::wait_group group;
+      const Words words{};
+      group.add(100);
+      for (int i = 0; i < 100; ++i) {
+        weft::go([words, &group] {  // seven words
+          EXPECT_EQ(words.words[5], nullptr);
+          group.done();
+        });
+      }
+      group.wait();
+    });
+  };
+  EXPECT_EQ(weft::run(cost), 100);
+}
+
+TEST_P(Allocation, waiting_needs_no_heap) {
+  const long cost = weft::run([] {
+    return allocations_of([] {
+      weft::event event;
+      weft::mutex lock;
+      weft::task<int> task = weft::spawn([&] {
+        const std::lock_guard guard(lock);
+        weft::this_goroutine::sleep_for(10us);
+        event.set();
+        return 1;
+      });
+      {
+        const std::lock_guard guard(lock);
+        weft::this_goroutine::yield();
+      }
+      event.wait();
+      EXPECT_FALSE(event.is_set() && event.wait_for(0s) == false);
+      EXPECT_EQ(task.join(), 1);
+      weft::blocking([] { return getppid(); });
+    });
+  });
+  EXPECT_EQ(cost, 0);
+}
+
+TEST_P(Allocation, pending_goroutines_cost_64_bytes_each) {
+  if (procs() != 1 || kSanitized) return;  // with several Ps some run at once; sanitizers count differently
+  weft::run([] {
+    const weft::no_preempt keep;
+    constexpr int kCount = 1'000'000;
+    std::atomic<int> ran{0};
+    const std::size_t before = resident_bytes();
+    for (int i = 0; i < kCount; ++i) weft::go([&ran] { ran.fetch_add(1, std::memory_order_relaxed); });
+    const std::size_t after = resident_bytes();
+    EXPECT_EQ(ran, 0);
+    EXPECT_LE(after - before, 70'000'000u) << "one million goroutines that have not run yet";
+    EXPECT_TRUE(spin_until([&] { return ran == kCount; }, 30s)) << ran;
+  });
+}
+
+TEST_P(Allocation, goroutines_of_short_life_do_not_add_up) {
+  if (kSanitized) return;
+  weft::run([] {
+    const auto burst = [] {
+      weft::wait_group group;
+      for (int i = 0; i < 20'000; ++i)
+        group.go([i] {
+          if (i % 4 == 0) weft::this_goroutine::yield();
+        });
+      group.wait();
+    };
+    for (int i = 0; i < 3; ++i) burst();
+    const std::size_t before = resident_bytes();
+    for (int i = 0; i < 10; ++i) burst();
+    EXPECT_LT(resident_bytes(), before + before / 2 + 20'000'000);
+  });
+}
+
+TEST_P(Allocation, no_heap_means_bad_alloc_at_the_call_and_nothing_else) {
+  weft::run([] {
+    struct Large {
+      char bytes[200];
+    };
+    const Large large{};
+    weft::wait_group group;
+    std::atomic<int> ran{0};
+    const std::size_t before = weft::runtime::num_goroutines();
+    failing = true;
+    const auto fails = [](auto&& start) {
+      try {
+        start();
+        return false;
+      } catch (const std::bad_alloc&) {
+        return true;
+      }
+    };
+    const bool go_failed = fails([&] { weft::go([large] { static_cast<void>(large); }); });
+    const bool group_failed = fails([&] { group.go([large] { static_cast<void>(large); }); });
+    const bool named_failed = fails([&] { weft::go(weft::go_options{.stack_size = 1 << 20}, [] {}); });
+    const bool spawn_failed = fails([&] { static_cast<void>(weft::spawn([large] { return large; })); });
+    failing = false;
+    EXPECT_TRUE(go_failed);
+    EXPECT_TRUE(group_failed);
+    EXPECT_TRUE(named_failed);
+    EXPECT_TRUE(spawn_failed);
+    group.wait();  // its count was taken back
+    EXPECT_EQ(weft::runtime::num_goroutines(), before);
+    group.go([&] { ++ran; });
+    group.wait();
+    EXPECT_EQ(ran, 1);
+  });
+}
+
+}  // namespace

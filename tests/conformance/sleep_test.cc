@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "support/runtime_test.h"
+
+// Sleeping and waiting with a limit: never early, soon after, for any duration (SC27).
+namespace {
+
+using namespace weft::test;
+
+class Sleep : public RuntimeTest {};
+WEFT_AT_ALL_CONFIGURATIONS(Sleep);
+
+TEST_P(Sleep, is_never_early) {
+  weft::run([] {
+    for (const auto duration : {1us, 50us, 500us, 1000us, 2500us, 12'345us}) {
+      for (int i = 0; i < 5; ++i) {
+        const Stopwatch watch;
+        weft::this_goroutine::sleep_for(duration);
+        EXPECT_GE(watch.elapsed(), duration);
+      }
+      const auto when = Clock::now() + duration;
+      weft::this_goroutine::sleep_until(when);
+      EXPECT_GE(Clock::now(), when);
+    }
+  });
+}
+
+TEST_P(Sleep, ends_soon_after_its_time) {
+  weft::run([] {
+    EXPECT_TRUE(holds_in_time(5ms, [](Clock::duration unit) {
+      for (int i = 0; i < 5; ++i) {
+        const Stopwatch watch;
+        weft::this_goroutine::sleep_for(unit);
+        if (watch.elapsed() > unit * 2) return false;
+      }
+      return true;
+    }));
+  });
+}
+
+TEST_P(Sleep, of_nothing_or_less_returns_at_once) {
+  weft::run([] {
+    const Stopwatch watch;
+    for (int i = 0; i < 100; ++i) {
+      weft::this_goroutine::sleep_for(0s);
+      weft::this_goroutine::sleep_for(-1h);
+      weft::this_goroutine::sleep_for(std::chrono::nanoseconds::min());
+      weft::this_goroutine::sleep_for(std::chrono::hours::min());
+      weft::this_goroutine::sleep_until(Clock::time_point::min());
+      weft::this_goroutine::sleep_until(Clock::now() - 1s);
+    }
+    EXPECT_LT(watch.elapsed(), 5s);
+  });
+}
+
+TEST_P(Sleep, takes_any_duration) {
+  weft::run([] {
+    const Stopwatch watch;
+    weft::this_goroutine::sleep_for(std::chrono::duration<double, std::milli>(1.5));
+    EXPECT_GE(watch.elapsed(), 1500us);
+    weft::this_goroutine::sleep_for(std::chrono::duration<float>(0.001f));
+    weft::this_goroutine::sleep_for(std::chrono::duration<int, std::ratio<1, 3000>>(1));
+    weft::this_goroutine::sleep_for(std::chrono::duration<std::int8_t, std::milli>(1));
+    weft::this_goroutine::sleep_for(std::chrono::duration<double>(std::numeric_limits<double>::quiet_NaN()));
+    weft::this_goroutine::sleep_for(std::chrono::duration<double>(-std::numeric_limits<double>::infinity()));
+  });
+}
+
+TEST_P(Sleep, for_ever_does_not_disturb_others) {
+  weft::event stop;
+  weft::wait_group group;
+  for (int i = 0; i < 3; ++i) {
+    group.go([&, i] {
+      // As long as the clock can count, and longer.
+      const bool woken = i == 0   ? stop.wait_for(std::chrono::nanoseconds::max())
+                         : i == 1 ? stop.wait_for(std::chrono::hours::max())
+                                  : stop.wait_for(std::chrono::duration<double>::max());
+      EXPECT_TRUE(woken);
+    });
+  }
+  weft::run([] {
+    const Stopwatch watch;
+    weft::this_goroutine::sleep_for(25ms);
+    EXPECT_GE(watch.elapsed(), 25ms);
+    EXPECT_LT(watch.elapsed(), 10s);
+  });
+  stop.set();
+  group.wait();
+}
+
+TEST_P(Sleep, many_sleepers_wake_together) {
+  EXPECT_TRUE(holds_in_time(50ms, [](Clock::duration unit) {
+    const Stopwatch watch;
+    weft::wait_group group;
+    for (int i = 0; i < scaled(1000); ++i) group.go([unit] { weft::this_goroutine::sleep_for(unit); });
+    group.wait();
+    EXPECT_GE(watch.elapsed(), unit);
+    return watch.elapsed() < unit * 4;
+  }));
+}
+
+TEST_P(Sleep, sleepers_wake_in_the_order_of_their_times) {
+  EXPECT_TRUE(holds_in_time(3ms, [](Clock::duration unit) {
+    const int order[] = {5, 1, 7, 3, 0, 8, 2, 6, 4};
+    weft::mutex lock;
+    std::vector<int> woken;
+    weft::wait_group group;
+    weft::run([&] {
+      const auto start = Clock::now() + unit;
+      for (const int slot : order) {
+        group.go([&, slot] {
+          weft::this_goroutine::sleep_until(start + slot * unit);
+          const std::lock_guard guard(lock);
+          woken.push_back(slot);
+        });
+      }
+      group.wait();
+    });
+    return std::is_sorted(woken.begin(), woken.end());
+  }));
+}
+
+TEST_P(Sleep, a_near_timer_is_not_held_up_by_a_far_one) {
+  weft::event stop;
+  weft::wait_group group;
+  group.go([&] { EXPECT_TRUE(stop.wait_for(1000s)); });  // all threads sleep until then, if they may
+  EXPECT_TRUE(holds_in_time(5ms, [](Clock::duration unit) {
+    weft::this_goroutine::sleep_for(unit);  // plain thread: let the runtime fall asleep
+    const Stopwatch watch;
+    weft::run([unit] { weft::this_goroutine::sleep_for(unit); });
+    return watch.elapsed() < unit * 3;
+  }));
+  EXPECT_TRUE(holds_in_time(5ms, [](Clock::duration unit) {
+    weft::event never;
+    weft::this_goroutine::sleep_for(unit);
+    const Stopwatch watch;
+    EXPECT_FALSE(weft::run([&] { return never.wait_for(unit); }));
+    return watch.elapsed() < unit * 3;
+  }));
+  stop.set();
+  group.wait();
+}
+
+TEST_P(Sleep, timers_fire_while_others_compute_and_yield) {
+  EXPECT_TRUE(holds_in_time(10ms, [](Clock::duration unit) {
+    return weft::run([unit] {
+      std::atomic<bool> stop{false};
+      weft::wait_group group;
+      for (int i = 0; i < 2 * procs(); ++i) {
+        group.go([&] {
+          while (!stop) {
+            compute_for(20us);
+            weft::this_goroutine::yield();
+          }
+        });
+      }
+      const Stopwatch watch;
+      weft::this_goroutine::sleep_for(unit);
+      const auto took = watch.elapsed();
+      stop = true;
+      group.wait();
+      return took < unit * 4;
+    });
+  }));
+}
+
+TEST_P(Sleep, timers_fire_while_others_make_blocking_calls) {
+  EXPECT_TRUE(holds_in_time(10ms, [](Clock::duration unit) {
+    return weft::run([unit] {
+      std::atomic<bool> stop{false};
+      weft::wait_group group;
+      for (int i = 0; i < 2 * procs(); ++i) {
+        group.go([&] {
+          while (!stop) weft::blocking([] { usleep(100); });
+        });
+      }
+      const Stopwatch watch;
+      weft::this_goroutine::sleep_for(unit);
+      const auto took = watch.elapsed();
+      stop = true;
+      group.wait();
+      return took < unit * 4;
+    });
+  }));
+}
+
+TEST_P(Sleep, works_on_plain_threads_and_inside_blocking_calls) {
+  const Stopwatch watch;
+  weft::this_goroutine::sleep_for(3ms);
+  EXPECT_GE(watch.elapsed(), 3ms);
+  weft::this_goroutine::sleep_until(Clock::now() + 2ms);
+  EXPECT_GE(watch.elapsed(), 5ms);
+  weft::run([&] { weft::blocking([] { weft::this_goroutine::sleep_for(3ms); }); });
+  EXPECT_GE(watch.elapsed(), 8ms);
+}
+
+TEST_P(Sleep, survives_changes_of_maxprocs) {
+  weft::run([] {
+    weft::wait_group group;
+    std::atomic<int> early{0};
+    for (int i = 0; i < scaled(300); ++i) {
+      group.go([&, i] {
+        const auto duration = std::chrono::microseconds(100 * (i % 100));
+        const Stopwatch watch;
+        weft::this_goroutine::sleep_for(duration);
+        if (watch.elapsed() < duration) ++early;
+      });
+    }
+    for (int i = 0; i < 20; ++i) {
+      weft::runtime::set_maxprocs(1 + i % 6);
+      weft::this_goroutine::sleep_for(500us);
+    }
+    weft::runtime::set_maxprocs(procs());
+    group.wait();  // no timer was lost with its P
+    EXPECT_EQ(early, 0);
+  });
+}
+
+TEST_P(Sleep, waits_with_a_limit_are_never_early_and_see_what_happens) {
+  weft::run([] {
+    weft::event event;
+    weft::wait_group busy;
+    busy.add();
+    weft::task<void> task = weft::spawn([&] { event.wait(); });
+    for (const auto limit : {0us, 1us, 200us, 2000us}) {
+      const Stopwatch watch;
+      EXPECT_FALSE(event.wait_for(limit));
+      EXPECT_GE(watch.elapsed(), limit);
+      const Stopwatch second;
+      EXPECT_FALSE(busy.wait_for(limit));
+      EXPECT_GE(second.elapsed(), limit);
+      const Stopwatch third;
+      EXPECT_FALSE(task.wait_for(limit));
+      EXPECT_GE(third.elapsed(), limit);
+    }
+    EXPECT_FALSE(busy.wait_until(Clock::now() + 1ms));
+    EXPECT_FALSE(task.wait_until(Clock::now() + 1ms));
+    weft::go([&] {
+      weft::this_goroutine::sleep_for(1ms);
+      event.set();
+      busy.done();
+    });
+    EXPECT_TRUE(event.wait_for(20s));
+    EXPECT_TRUE(busy.wait_for(20s));
+    EXPECT_TRUE(task.wait_for(20s));
+    EXPECT_TRUE(event.wait_for(-1s)) << "already set";
+  });
+}
+
+TEST_P(Sleep, counts_the_timers_that_fired) {
+  const std::uint64_t before = weft::runtime::read_stats().timers_fired;
+  weft::run([] {
+    for (int i = 0; i < 10; ++i) weft::this_goroutine::sleep_for(200us);
+  });
+  EXPECT_GE(weft::runtime::read_stats().timers_fired - before, 10u);
+}
+
+}  // namespace
