@@ -71,7 +71,7 @@ class Compiler {
       command_ = candidate;
       return;
     }
-    missing_ = std::string("no C++ compiler for ") + kMachine + " found: set CXX";
+    missing_.append("no C++ compiler for ").append(kMachine).append(" found: set CXX");
   }
 
   const std::string& missing() const { return missing_; }
