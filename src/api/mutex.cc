@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include "weft/mutex.h"
+
 #include "base/check.h"
 #include "os/clock.h"
 #include "sched/wait_queue.h"
-#include "weft/sync.h"
 
 // Mutex.
 //   State       bit 0 locked, bit 1 hand-over, the rest counts queued waiters (changed under the queue's lock only).

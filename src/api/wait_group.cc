@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
+#include "weft/wait_group.h"
+
 #include "sched/wait_queue.h"
-#include "weft/sync.h"
 
 // Wait group.
 //   Invariant   waiters are counted and queued under the lock; the add() that brings the count to zero takes them all.
 //   Orders      add: acq_rel (what was done before done() is visible after wait())   -- wait: acquire load of the count
 namespace weft {
 namespace {
-constexpr std::uint64_t kOne = 1ull << 32;
 std::int32_t count_of(std::uint64_t state) { return static_cast<std::int32_t>(state >> 32); }
 }  // namespace
 
@@ -32,37 +32,24 @@ void wait_group::add(int n) {
   }
   state_.fetch_sub(taken, std::memory_order_acq_rel);  // pairs: wait_group.state
   queue.lock.unlock();
-  while (sched::Waiter* waiter = released.front()) {  // their choices are decided: no pop()
-    released.remove(*waiter);
-    sched::wake(waiter);
-  }
+  sched::wake_all(released);
 }
 
 bool wait_group::wait_until_ns(std::int64_t deadline_ns) {
   if (count_of(state_.load(std::memory_order_acquire)) == 0) return true;  // pairs: wait_group.state
-  sched::Wait wait(sched::WaitReason::kWaitGroup, this, deadline_ns);
-  sched::Waiter waiter;
-  wait.attach(waiter);
-  sched::WaitQueue& queue = sched::open(queue_);
-  queue.lock.lock();
-  std::uint64_t state = state_.load(std::memory_order_acquire);  // pairs: wait_group.state
-  do {
-    if (count_of(state) == 0) {
-      queue.lock.unlock();
-      return true;
-    }
-  } while (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel));  // pairs: wait_group.state
-  wait.begin();
-  queue.list.push(waiter);
-  queue.lock.unlock();
-  if (wait.wait()) return true;
-  queue.lock.lock();
-  if (waiter.queued) {
-    queue.list.remove(waiter);
-    state_.fetch_sub(1, std::memory_order_acq_rel);  // pairs: wait_group.state
-  }
-  queue.lock.unlock();
-  return false;
+  return sched::wait_unless(
+      sched::open(queue_), sched::WaitReason::kWaitGroup, this, deadline_ns,
+      [this] {
+        std::uint64_t state = state_.load(std::memory_order_acquire);  // pairs: wait_group.state
+        do {
+          if (count_of(state) == 0) return true;
+        } while (
+            !state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel));  // pairs: wait_group.state
+        return false;
+      },
+      [this](bool was_counted) {
+        if (was_counted) state_.fetch_sub(1, std::memory_order_acq_rel);  // pairs: wait_group.state
+      });
 }
 
 }  // namespace weft

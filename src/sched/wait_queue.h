@@ -17,6 +17,52 @@ struct WaitQueue {
 static_assert(sizeof(WaitQueue) == sizeof(weft::detail::wait_queue) &&
               alignof(WaitQueue) == alignof(weft::detail::wait_queue));
 
+// Takes everybody who still waits, to be woken after the lock: their choices are decided, and they sleep until wake_all().
+inline void take_all(WaitList& list, WaitList& taken) noexcept {
+  while (Waiter* waiter = list.pop()) taken.push(*waiter);
+}
+inline void wake_all(WaitList& taken) noexcept {
+  while (Waiter* waiter = taken.front()) {
+    taken.remove(*waiter);
+    wake(waiter);
+  }
+}
+
+// Under the queue's lock, `is_done` either takes what the caller wants (true) or notes that somebody waits; then the caller
+// queues until it is woken, which means that it was given what it wanted. False: the time limit came first, and `gave_up` has
+// been told, under the lock, whether the waiter was still queued.
+template <class IsDone, class GaveUp>
+bool wait_unless(WaitQueue& queue, Waiter& waiter, WaitReason reason, const void* object, std::int64_t deadline_ns,
+                 IsDone is_done, GaveUp gave_up) {
+  Wait wait(reason, object, deadline_ns);
+  wait.attach(waiter);
+  const bool too_late = deadline_ns != os::kForever && deadline_ns <= os::now_ns();
+  queue.lock.lock();
+  if (is_done()) {
+    queue.lock.unlock();
+    return true;
+  }
+  bool was_queued = true;
+  if (!too_late) {
+    wait.begin();
+    queue.list.push(waiter);
+    queue.lock.unlock();
+    if (wait.wait()) return true;
+    queue.lock.lock();
+    was_queued = waiter.queued;
+    queue.list.remove(waiter);
+  }
+  gave_up(was_queued);
+  queue.lock.unlock();
+  return false;
+}
+template <class IsDone, class GaveUp>
+bool wait_unless(WaitQueue& queue, WaitReason reason, const void* object, std::int64_t deadline_ns, IsDone is_done,
+                 GaveUp gave_up) {
+  Waiter waiter;
+  return wait_unless(queue, waiter, reason, object, deadline_ns, is_done, gave_up);
+}
+
 inline WaitQueue& open(weft::detail::wait_queue& storage) noexcept {
   return *std::launder(reinterpret_cast<WaitQueue*>(storage.storage));
 }

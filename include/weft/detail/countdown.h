@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/detail/wait_queue.h"
+
+namespace weft::sched {
+enum class WaitReason : std::uint8_t;
+}
+
+namespace weft::detail {
+
+// A number and those who wait for it to be zero: latch, event, future.
+//   Memory   it may go away as soon as an unlimited wait has returned: who brings the number to zero does so with its last access
+//            to it, or (if somebody waits) wakes the waiters after its last access.
+class countdown {
+ public:
+  constexpr explicit countdown(std::uint64_t count) noexcept : state_(count * kOne) {}
+  countdown(const countdown&) = delete;
+
+  bool is_zero() const noexcept {
+    return state_.load(std::memory_order_acquire) < kOne;  // pairs: countdown.state
+  }
+  // False: there is less than n, and nothing has changed.
+  bool subtract(std::uint64_t n) noexcept;
+  void reset(std::uint64_t count) noexcept;  // only from zero; nothing happens otherwise
+  bool wait(sched::WaitReason reason, const void* object, std::int64_t deadline_ns) noexcept;  // false: the time limit
+
+ private:
+  static constexpr std::uint64_t kWaiting = 1, kOne = 2;  // kWaiting: set and cleared under the queue's lock
+  std::atomic<std::uint64_t> state_;
+  wait_queue queue_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <chrono>
+#include <cstdint>
+
+#include "weft/detail/clock.h"
+#include "weft/detail/countdown.h"
+
+namespace weft {
+
+// A flag that goroutines and threads wait for; stays set until reset.
+class event {
+ public:
+  constexpr event() noexcept = default;
+  event(const event&) = delete;
+  void set() noexcept { countdown_.subtract(1); }
+  void reset() noexcept { countdown_.reset(1); }
+  bool is_set() const noexcept { return countdown_.is_zero(); }
+  void wait() { wait_until_ns(detail::forever); }
+  template <class Rep, class Period>
+  bool wait_for(std::chrono::duration<Rep, Period> limit) {
+    return wait_until_ns(detail::deadline_in(limit));
+  }
+  bool wait_until(time_point limit) { return wait_until_ns(detail::deadline_at(limit)); }
+
+ private:
+  bool wait_until_ns(std::int64_t deadline_ns);
+  detail::countdown countdown_{1};
+};
+
+}  // namespace weft

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "weft/detail/countdown.h"
+#include "weft/detail/deadline.h"
+
+namespace weft {
+
+// Counts down once; whoever waits goes on when it reaches zero.
+class latch {
+ public:
+  explicit latch(std::ptrdiff_t expected);  // negative: throws logic_error
+  latch(const latch&) = delete;
+
+  static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max(); }
+
+  void count_down(std::ptrdiff_t n = 1);  // more than is left: throws logic_error, nothing is changed
+  bool try_wait() const noexcept { return countdown_.is_zero(); }
+  void wait() const { wait_until_ns(detail::forever); }
+  template <class Rep, class Period>
+  bool wait_for(std::chrono::duration<Rep, Period> limit) const {
+    return wait_until_ns(detail::deadline_in(limit));
+  }
+  template <class Clock, class Duration>
+  bool wait_until(std::chrono::time_point<Clock, Duration> limit) const {
+    return wait_until_ns(detail::deadline_of(limit));
+  }
+  void arrive_and_wait(std::ptrdiff_t n = 1) {
+    count_down(n);
+    wait();
+  }
+
+ private:
+  bool wait_until_ns(std::int64_t deadline_ns) const;
+  mutable detail::countdown countdown_;
+};
+
+}  // namespace weft

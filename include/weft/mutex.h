@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "weft/detail/clock.h"
+#include "weft/detail/deadline.h"
+#include "weft/detail/wait_queue.h"
+
+namespace weft {
+
+// Mutual exclusion; FIFO with barging, handed over to a waiter that has waited 1 ms. Any goroutine may unlock it.
+class mutex {
+ public:
+  constexpr mutex() noexcept = default;
+  mutex(const mutex&) = delete;
+
+  void lock() {
+    std::uint32_t unlocked = 0;
+    if (!state_.compare_exchange_strong(unlocked, kLocked, std::memory_order_acquire, std::memory_order_relaxed))
+        [[unlikely]]  // pairs: mutex.state
+      lock_slow(detail::forever);
+  }
+  bool try_lock() noexcept {
+    std::uint32_t state = state_.load(std::memory_order_relaxed);
+    return (state & (kLocked | kHandOver)) == 0 &&
+           state_.compare_exchange_strong(state, state | kLocked, std::memory_order_acquire,
+                                          std::memory_order_relaxed);  // pairs: mutex.state
+  }
+  void unlock() {
+    std::uint32_t alone = kLocked;
+    if (!state_.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed))
+        [[unlikely]]  // pairs: mutex.state
+      unlock_slow();
+  }
+
+ protected:
+  bool lock_slow(std::int64_t deadline_ns);
+
+ private:
+  static constexpr std::uint32_t kLocked = 1, kHandOver = 2, kOneWaiter = 4;
+  void unlock_slow();
+  std::atomic<std::uint32_t> state_{0};
+  detail::wait_queue queue_;
+};
+
+// A mutex that can also be waited for with a time limit.
+class timed_mutex : public mutex {
+ public:
+  constexpr timed_mutex() noexcept = default;
+
+  template <class Rep, class Period>
+  bool try_lock_for(std::chrono::duration<Rep, Period> limit) {
+    return try_lock() || (limit > limit.zero() && lock_slow(detail::deadline_in(limit)));
+  }
+  template <class Clock, class Duration>
+  bool try_lock_until(std::chrono::time_point<Clock, Duration> limit) {
+    return try_lock() || (limit > Clock::now() && lock_slow(detail::deadline_of(limit)));
+  }
+};
+
+// May be locked again by the goroutine (or plain thread) that holds it; only that one may unlock it.
+class recursive_mutex {
+ public:
+  constexpr recursive_mutex() noexcept = default;
+  recursive_mutex(const recursive_mutex&) = delete;
+
+  void lock() {
+    if (!enter_again()) {
+      mutex_.lock();
+      enter();
+    }
+  }
+  bool try_lock() { return enter_again() || (mutex_.try_lock() && enter()); }
+  template <class Rep, class Period>
+  bool try_lock_for(std::chrono::duration<Rep, Period> limit) {
+    return enter_again() || (mutex_.try_lock_for(limit) && enter());
+  }
+  template <class Clock, class Duration>
+  bool try_lock_until(std::chrono::time_point<Clock, Duration> limit) {
+    return enter_again() || (mutex_.try_lock_until(limit) && enter());
+  }
+  void unlock();
+
+ private:
+  bool enter_again();  // true: the caller holds it already
+  bool enter() noexcept;
+
+  timed_mutex mutex_;
+  std::atomic<std::uint64_t> owner_{0};  // 0: nobody
+  std::uint32_t depth_ = 0;              // the owner's
+};
+using recursive_timed_mutex = recursive_mutex;
+
+}  // namespace weft

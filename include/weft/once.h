@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "weft/detail/wait_queue.h"
+
+namespace weft {
+
+// For call_once.
+class once_flag {
+ public:
+  constexpr once_flag() noexcept = default;
+  once_flag(const once_flag&) = delete;
+
+ private:
+  template <class F, class... A>
+  friend void call_once(once_flag& flag, F&& f, A&&... arguments);
+
+  enum class state : std::uint8_t { untouched, running, done };
+  bool is_done() const noexcept { return state_.load(std::memory_order_acquire) == state::done; }  // pairs: once.state
+  bool begin() noexcept;  // true: the caller is to run the function
+  void end(bool returned) noexcept;
+
+  std::atomic<state> state_{state::untouched};
+  detail::wait_queue queue_;
+};
+
+// Runs f(arguments...) unless it has been run for this flag; waits while another does. If it throws, the exception reaches that
+// caller, and the next one tries again.
+template <class F, class... A>
+void call_once(once_flag& flag, F&& f, A&&... arguments) {
+  if (flag.is_done() || !flag.begin()) return;
+  struct guard {  // also for this_goroutine::exit()
+    once_flag& flag;
+    bool returned = false;
+    ~guard() { flag.end(returned); }
+  } end{flag};
+  std::invoke(std::forward<F>(f), std::forward<A>(arguments)...);
+  end.returned = true;
+}
+
+}  // namespace weft

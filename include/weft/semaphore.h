@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "weft/detail/clock.h"
+#include "weft/detail/deadline.h"
+#include "weft/detail/wait_queue.h"
+
+namespace weft {
+
+namespace detail {
+
+// Permits, and those who wait for one, in order.
+class semaphore_core {
+ public:
+  semaphore_core(std::ptrdiff_t desired, std::ptrdiff_t most);
+  semaphore_core(const semaphore_core&) = delete;
+
+  bool try_acquire() noexcept {
+    std::uint64_t state = state_.load(std::memory_order_relaxed);
+    while (state >= kOne) {
+      if (state_.compare_exchange_weak(state, state - kOne, std::memory_order_acquire,  // pairs: semaphore.state
+                                       std::memory_order_relaxed))
+        return true;
+    }
+    return false;
+  }
+  bool acquire(std::int64_t deadline_ns) noexcept { return try_acquire() || acquire_slow(deadline_ns); }
+  void release(std::ptrdiff_t n, std::ptrdiff_t most);
+
+ private:
+  bool acquire_slow(std::int64_t deadline_ns) noexcept;
+  static constexpr std::uint64_t kWaiting = 1, kOne = 2;  // kWaiting: set and cleared under the queue's lock
+  std::atomic<std::uint64_t> state_;
+  wait_queue queue_;
+};
+
+}  // namespace detail
+
+// FIFO: a permit goes to who has waited longest. It may go away as soon as acquire() has returned.
+template <std::ptrdiff_t LeastMaxValue = std::numeric_limits<std::ptrdiff_t>::max()>
+class counting_semaphore {
+  static_assert(LeastMaxValue >= 0);
+
+ public:
+  explicit counting_semaphore(std::ptrdiff_t desired) : core_(desired, max()) {}
+  static constexpr std::ptrdiff_t max() noexcept { return LeastMaxValue; }
+
+  // More than max() permits: throws logic_error, nothing is changed.
+  void release(std::ptrdiff_t update = 1) { core_.release(update, max()); }
+  void acquire() { core_.acquire(detail::forever); }
+  bool try_acquire() noexcept { return core_.try_acquire(); }
+  template <class Rep, class Period>
+  bool try_acquire_for(std::chrono::duration<Rep, Period> limit) {
+    return core_.acquire(detail::deadline_in(limit));
+  }
+  template <class Clock, class Duration>
+  bool try_acquire_until(std::chrono::time_point<Clock, Duration> limit) {
+    return core_.acquire(detail::deadline_of(limit));
+  }
+
+ private:
+  detail::semaphore_core core_;
+};
+using binary_semaphore = counting_semaphore<1>;
+
+}  // namespace weft

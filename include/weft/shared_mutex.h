@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "weft/detail/clock.h"
+#include "weft/detail/deadline.h"
+#include "weft/detail/wait_queue.h"
+
+namespace weft {
+
+// Many readers or one writer, in order of arrival: a waiting writer holds up new readers. Any goroutine may unlock it.
+class shared_mutex {
+ public:
+  constexpr shared_mutex() noexcept = default;
+  shared_mutex(const shared_mutex&) = delete;
+
+  void lock() {
+    if (!try_lock()) [[unlikely]]
+      lock_slow(detail::forever);
+  }
+  bool try_lock() noexcept {
+    std::uint64_t free = 0;
+    return state_.compare_exchange_strong(free, kWriter, std::memory_order_acquire,  // pairs: shared_mutex.state
+                                          std::memory_order_relaxed);
+  }
+  template <class Rep, class Period>
+  bool try_lock_for(std::chrono::duration<Rep, Period> limit) {
+    return try_lock() || lock_slow(detail::deadline_in(limit));
+  }
+  template <class Clock, class Duration>
+  bool try_lock_until(std::chrono::time_point<Clock, Duration> limit) {
+    return try_lock() || lock_slow(detail::deadline_of(limit));
+  }
+  void unlock() {
+    std::uint64_t alone = kWriter;
+    if (!state_.compare_exchange_strong(alone, 0, std::memory_order_release,  // pairs: shared_mutex.state
+                                        std::memory_order_relaxed)) [[unlikely]]
+      unlock_slow();
+  }
+
+  void lock_shared() {
+    if (!try_lock_shared()) [[unlikely]]
+      lock_shared_slow(detail::forever);
+  }
+  bool try_lock_shared() noexcept {
+    std::uint64_t state = state_.load(std::memory_order_relaxed);
+    while ((state & (kWriter | kWaiting)) == 0) {
+      if (state_.compare_exchange_weak(state, state + kReader, std::memory_order_acquire,  // pairs: shared_mutex.state
+                                       std::memory_order_relaxed))
+        return true;
+    }
+    return false;
+  }
+  template <class Rep, class Period>
+  bool try_lock_shared_for(std::chrono::duration<Rep, Period> limit) {
+    return try_lock_shared() || lock_shared_slow(detail::deadline_in(limit));
+  }
+  template <class Clock, class Duration>
+  bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> limit) {
+    return try_lock_shared() || lock_shared_slow(detail::deadline_of(limit));
+  }
+  void unlock_shared() {
+    std::uint64_t state = state_.load(std::memory_order_relaxed);
+    while (state >= kReader && ((state & kWaiting) == 0 || state >= 2 * kReader)) {
+      if (state_.compare_exchange_weak(state, state - kReader, std::memory_order_acq_rel,  // pairs: shared_mutex.state
+                                       std::memory_order_relaxed))
+        return;
+    }
+    unlock_shared_slow();
+  }
+
+ private:
+  // kWaiting: somebody is queued, so nobody else gets in; set and cleared under the queue's lock.
+  static constexpr std::uint64_t kWriter = 1, kWaiting = 2, kReader = 4;
+  bool lock_slow(std::int64_t deadline_ns) noexcept;
+  bool lock_shared_slow(std::int64_t deadline_ns) noexcept;
+  bool wait_for_turn(std::uint64_t mine, std::uint64_t in_the_way, std::int64_t deadline_ns) noexcept;
+  void unlock_slow();
+  void unlock_shared_slow();
+  void leave_waiting(std::uint64_t mine);
+
+  std::atomic<std::uint64_t> state_{0};
+  detail::wait_queue queue_;
+};
+using shared_timed_mutex = shared_mutex;
+
+}  // namespace weft

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cxxabi.h>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+
+#include "weft/error.h"
+#include "weft/event.h"
+#include "weft/mutex.h"
+
+namespace weft {
+
+// Calls for a key that come while one for it is running wait for that one and share its result or exception.
+template <class K, class V, class Hash = std::hash<K>, class Equal = std::equal_to<K>>
+class single_flight {
+  static_assert(std::is_void_v<V> || std::is_copy_constructible_v<V>,
+                "weft::single_flight: the result is shared by copying");
+
+ public:
+  single_flight() = default;
+  single_flight(const single_flight&) = delete;
+
+  template <class F>
+  V run(const K& key, F&& f) {
+    std::unique_lock lock(mutex_);
+    const auto [place, is_first] = flights_.try_emplace(key);
+    if (is_first) {
+      try {
+        place->second = std::make_shared<flight>();
+      } catch (...) {
+        flights_.erase(place);
+        throw;
+      }
+    }
+    const std::shared_ptr<flight> current = place->second;
+    lock.unlock();
+    if (is_first) {
+      landing end{*this, key, *current};
+      current->fly(std::forward<F>(f));
+    } else {
+      current->landed.wait();
+    }
+    return current->result();
+  }
+
+  // Later calls for the key run anew, although one is running.
+  void forget(const K& key) {
+    const std::lock_guard guard(mutex_);
+    flights_.erase(key);
+  }
+
+ private:
+  struct flight {
+    template <class F>
+    void fly(F&& f) {
+      try {
+        if constexpr (std::is_void_v<V>) {
+          std::invoke(std::forward<F>(f));
+          value.emplace();
+        } else {
+          value.emplace(std::invoke(std::forward<F>(f)));
+        }
+      } catch (abi::__forced_unwind&) {  // this_goroutine::exit(): no result
+        throw;
+      } catch (...) {
+        error = std::current_exception();
+      }
+    }
+    V result() {
+      if (error) std::rethrow_exception(error);
+      if (!value) throw goroutine_exited();
+      if constexpr (!std::is_void_v<V>) return *value;
+    }
+    struct nothing {};
+    std::optional<std::conditional_t<std::is_void_v<V>, nothing, V>> value;
+    std::exception_ptr error;
+    event landed;
+  };
+  struct landing {
+    single_flight& calls;
+    const K& key;
+    flight& current;
+    ~landing() {
+      {
+        const std::lock_guard guard(calls.mutex_);
+        const auto place = calls.flights_.find(key);
+        if (place != calls.flights_.end() && place->second.get() == &current) calls.flights_.erase(place);
+      }
+      current.landed.set();
+    }
+  };
+
+  mutex mutex_;
+  std::unordered_map<K, std::shared_ptr<flight>, Hash, Equal> flights_;
+};
+
+}  // namespace weft

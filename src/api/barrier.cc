@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "weft/barrier.h"
+
+#include "sched/wait_queue.h"
+#include "weft/error.h"
+
+// Barrier: everything under the queue's lock, also the question whether the phase is over: so it may go away when the last
+// wait has returned, although the one that completed the phase may still be on its way out.
+namespace weft::detail {
+
+barrier_core::barrier_core(std::ptrdiff_t expected) : expected_(expected), missing_(expected) {
+  if (expected < 0) throw logic_error("weft: barrier: the expected number is negative");
+}
+
+barrier_core::arrival barrier_core::arrive(std::ptrdiff_t n, std::ptrdiff_t dropped) {
+  sched::WaitQueue& queue = sched::open(queue_);
+  queue.lock.lock();
+  if (n <= 0 || n > missing_) {
+    queue.lock.unlock();
+    throw logic_error("weft: barrier::arrive: more arrive than are expected in this phase, or none");
+  }
+  missing_ -= n;
+  expected_ -= dropped;
+  const arrival result{phase_, missing_ == 0};
+  queue.lock.unlock();
+  return result;
+}
+
+void barrier_core::complete() noexcept {
+  sched::WaitQueue& queue = sched::open(queue_);
+  sched::WaitList released;
+  queue.lock.lock();
+  ++phase_;
+  missing_ = expected_;
+  take_all(queue.list, released);
+  queue.lock.unlock();
+  sched::wake_all(released);
+}
+
+bool barrier_core::wait(std::uint64_t phase, std::int64_t deadline_ns) noexcept {
+  return sched::wait_unless(
+      sched::open(queue_), sched::WaitReason::kBarrier, this, deadline_ns, [&] { return phase_ != phase; },
+      [](bool) {});
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "weft/condition_variable.h"
+
+#include "sched/wait_queue.h"
+
+// Condition variables.
+//   Queued      before the lock is given up, so that a notification after that reaches the waiter; but asleep only after it:
+//               the user's unlock() may itself park. Who is notified in between does not fall asleep at all.
+//   Memory      a notified waiter touches the condition variable no more. One whose time limit came first takes itself off the
+//               queue; the destructor waits for such.
+namespace weft::detail {
+namespace {
+
+enum State : std::uint8_t { kQueued, kAsleep, kNotified };
+
+struct Queued : sched::Waiter {
+  base::Atom<std::uint8_t> state{kQueued};
+};
+
+}  // namespace
+
+condition_core::~condition_core() {
+  sched::WaitQueue& queue = sched::open(queue_);
+  const auto somebody_leaves = [&] {
+    bool found = false;
+    queue.lock.lock();
+    for (sched::Waiter* waiter = queue.list.front(); waiter != nullptr && !found; waiter = waiter->next)
+      found = waiter->choice != nullptr && waiter->choice->has_fired();
+    queue.lock.unlock();
+    return found;
+  };
+  // At the end of the process those who would leave have been stopped.
+  while (somebody_leaves() && !sched::scheduler.exiting.load_acquire()) sched::yield();  // pairs: exiting
+}
+
+void condition_core::notify_if_any(std::uint64_t most) noexcept {
+  // Who queued before it gave up the user's lock, which the caller has had since, is visible without ours.
+  if (!sched::open(queue_).list.empty()) notify(most);
+}
+
+void condition_core::notify(std::uint64_t most) noexcept {
+  sched::WaitQueue& queue = sched::open(queue_);
+  sched::WaitList asleep;
+  queue.lock.lock();
+  for (sched::Waiter* next = queue.list.front(); next != nullptr && most > 0;) {
+    auto* waiter = static_cast<Queued*>(next);
+    next = next->next;
+    if (waiter->choice != nullptr && !waiter->choice->fire(waiter)) continue;  // it leaves by itself
+    queue.list.remove(*waiter);
+    --most;
+    if (waiter->state.exchange_acq_rel(kNotified) == kAsleep) asleep.push(*waiter);  // pairs: condition.state
+  }
+  queue.lock.unlock();
+  sched::wake_all(asleep);
+}
+
+bool condition_core::wait_ns(lock_operations lock, std::int64_t deadline_ns) {
+  sched::WaitQueue& queue = sched::open(queue_);
+  sched::Wait wait(sched::WaitReason::kCondition, this, deadline_ns);
+  Queued waiter;
+  wait.attach(waiter);
+  queue.lock.lock();
+  queue.list.push(waiter);
+  queue.lock.unlock();
+  const auto leave = [&] {
+    queue.lock.lock();
+    queue.list.remove(waiter);
+    queue.lock.unlock();
+  };
+  try {
+    lock.release(lock.lock);
+  } catch (...) {
+    leave();
+    throw;
+  }
+  bool notified = true;
+  wait.begin();
+  std::uint8_t queued = kQueued;
+  if (waiter.state.cas_acq_rel(queued, kAsleep)) {  // pairs: condition.state
+    notified = wait.wait();
+    if (!notified) leave();
+  } else {
+    wait.call_off();
+  }
+  lock.reacquire(lock.lock);
+  return notified;
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "weft/detail/countdown.h"
+
+#include "sched/wait_queue.h"
+
+// Countdown.
+//   State       twice the count, plus kWaiting while somebody is queued.
+//   Zero        without kWaiting one CAS, the last access. With it, under the lock, together with taking all who wait: a
+//               waiter queues only after it has set kWaiting, under the lock, on a count that is not zero.
+namespace weft::detail {
+
+bool countdown::subtract(std::uint64_t n) noexcept {
+  sched::WaitQueue& queue = sched::open(queue_);
+  std::uint64_t state = state_.load(std::memory_order_relaxed);
+  for (;;) {
+    const std::uint64_t count = state / kOne;
+    if (count < n) return false;
+    if (count > n || (state & kWaiting) == 0) {
+      if (state_.compare_exchange_weak(state, state - n * kOne, std::memory_order_acq_rel,  // pairs: countdown.state
+                                       std::memory_order_relaxed))
+        return true;
+      continue;
+    }
+    queue.lock.lock();
+    if (state_.compare_exchange_strong(state, 0, std::memory_order_acq_rel,  // pairs: countdown.state
+                                       std::memory_order_relaxed)) {
+      sched::WaitList released;
+      take_all(queue.list, released);
+      queue.lock.unlock();
+      wake_all(released);
+      return true;
+    }
+    queue.lock.unlock();
+  }
+}
+
+void countdown::reset(std::uint64_t count) noexcept {
+  std::uint64_t zero = 0;
+  state_.compare_exchange_strong(zero, count * kOne, std::memory_order_acq_rel);  // pairs: countdown.state
+}
+
+bool countdown::wait(sched::WaitReason reason, const void* object, std::int64_t deadline_ns) noexcept {
+  if (is_zero()) return true;
+  sched::WaitQueue& queue = sched::open(queue_);
+  return sched::wait_unless(
+      queue, reason, object, deadline_ns,
+      [this] {
+        std::uint64_t state = state_.load(std::memory_order_acquire);  // pairs: countdown.state
+        do {
+          if (state < kOne) return true;
+        } while (!state_.compare_exchange_weak(state, state | kWaiting,
+                                               std::memory_order_acq_rel));  // pairs: countdown.state
+        return false;
+      },
+      [this, &queue](bool) {
+        if (queue.list.empty()) state_.fetch_and(~kWaiting, std::memory_order_acq_rel);  // pairs: countdown.state
+      });
+}
+
+}  // namespace weft::detail
