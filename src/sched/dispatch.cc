@@ -226,7 +226,7 @@ inline Processor& finish_goroutine(Goroutine* g) noexcept {
 
 }  // namespace
 
-Scheduler scheduler;
+constinit Scheduler scheduler;
 
 std::uintptr_t& link_of(Runnable runnable) noexcept {
   return runnable.is_record() ? runnable.record()->link : runnable.goroutine()->link;

@@ -2,8 +2,10 @@
 #include "sched/stack_pool.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <new>
+#include <vector>
 
 #include "base/sanitizer.h"
 
@@ -31,12 +33,25 @@ void StackPool::set_default_size(std::size_t usable_bytes) noexcept {
   shape(default_class_, usable_bytes == 0 ? kDefaultStackBytes : usable_bytes);
 }
 
-StackPool::SizeClass& StackPool::class_of(std::size_t usable_bytes) noexcept {
+bool StackPool::SlotList::reserve(std::size_t count) noexcept {
+  if (count <= capacity_) return true;
+  const std::size_t capacity = std::max(count, 2 * capacity_);
+  auto* slots = static_cast<std::byte**>(std::realloc(slots_, capacity * sizeof *slots_));
+  if (slots == nullptr) return false;
+  slots_ = slots;
+  capacity_ = capacity;
+  return true;
+}
+
+StackPool::SizeClass* StackPool::class_of(std::size_t usable_bytes) noexcept {
   SizeClass shaped;
   shape(shaped, usable_bytes);
-  if (shaped.stride == default_class_.stride) return default_class_;
-  SizeClass& size_class = other_classes_[shaped.stride];
-  if (size_class.stride == 0) shape(size_class, usable_bytes);
+  for (SizeClass* size_class = &default_class_; size_class != nullptr; size_class = size_class->next)
+    if (size_class->stride == shaped.stride) return size_class;
+  auto* size_class = new (std::nothrow) SizeClass(shaped);
+  if (size_class == nullptr) return nullptr;
+  size_class->next = default_class_.next;
+  default_class_.next = size_class;
   return size_class;
 }
 
@@ -70,11 +85,8 @@ bool StackPool::carve(SizeClass& size_class) noexcept {
   }
   const std::size_t first = region->carved.load_relaxed();
   const std::size_t count = std::min(size_class.carve_batch, region->slots - first);
-  try {
-    size_class.cold.reserve(size_class.cold.size() + count);
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
+  if (!size_class.cold.reserve(size_class.slots + count)) return false;
+  size_class.slots += count;
   size_class.carve_batch = std::min(size_class.carve_batch * 2, kMaxCarve);
 
   os::Range guards[kMaxCarve];
@@ -86,7 +98,7 @@ bool StackPool::carve(SizeClass& size_class) noexcept {
   }
   if (!os::install_guards({guards, count}, kind)) unguarded_ = true;
 
-  for (std::size_t i = count; i-- > 0;) size_class.cold.push_back(region->base + (first + i) * region->stride);
+  for (std::size_t i = count; i-- > 0;) size_class.cold.push(region->base + (first + i) * region->stride);
   region->carved.store_release(first + count);  // pairs: stacks.carved
   return true;
 }
@@ -111,9 +123,7 @@ Goroutine* StackPool::take_one(SizeClass& size_class) noexcept {
     return g;
   }
   if (size_class.cold.empty() && !carve(size_class)) return nullptr;
-  std::byte* slot = size_class.cold.back();
-  size_class.cold.pop_back();
-  return construct(size_class, slot);
+  return construct(size_class, size_class.cold.pop());
 }
 
 bool StackPool::refill(Processor& p) noexcept {
@@ -157,12 +167,13 @@ void StackPool::drain(Processor& p) noexcept {
 
 Goroutine* StackPool::take_sized(std::size_t usable_bytes) noexcept {
   std::lock_guard guard(lock_);
-  return take_one(class_of(usable_bytes));
+  SizeClass* size_class = class_of(usable_bytes);
+  return size_class != nullptr ? take_one(*size_class) : nullptr;
 }
 
 void StackPool::give_sized(Goroutine* g) noexcept {
   std::lock_guard guard(lock_);
-  SizeClass& size_class = class_of(g->stack_bytes);
+  SizeClass& size_class = *class_of(g->stack_bytes);
   g->link = size_class.warm;
   size_class.warm = reinterpret_cast<std::uintptr_t>(g);
   ++size_class.warm_count;
@@ -170,9 +181,8 @@ void StackPool::give_sized(Goroutine* g) noexcept {
 
 void StackPool::begin_trim_interval() noexcept {
   std::lock_guard guard(lock_);
-  const auto restart = [](SizeClass& size_class) { size_class.low_water = size_class.warm_count; };
-  restart(default_class_);
-  for (auto& [stride, size_class] : other_classes_) restart(size_class);
+  for (SizeClass* size_class = &default_class_; size_class != nullptr; size_class = size_class->next)
+    size_class->low_water = size_class->warm_count;
 }
 
 bool StackPool::trim(std::size_t limit) noexcept {
@@ -182,6 +192,11 @@ bool StackPool::trim(std::size_t limit) noexcept {
     SizeClass* size_class;
   };
   std::vector<Idle> idle;
+  try {
+    idle.reserve(limit);
+  } catch (const std::bad_alloc&) {
+    return false;  // the next interval may have more luck
+  }
   bool more = false;
   {
     std::lock_guard guard(lock_);
@@ -196,8 +211,8 @@ bool StackPool::trim(std::size_t limit) noexcept {
       }
       more |= size_class.low_water > 0 && size_class.warm != 0;
     };
-    collect(default_class_);
-    for (auto& [stride, size_class] : other_classes_) collect(size_class);
+    for (SizeClass* size_class = &default_class_; size_class != nullptr; size_class = size_class->next)
+      collect(*size_class);
   }
   std::ranges::sort(idle, {}, &Idle::slot);
   for (std::size_t first = 0; first < idle.size();) {  // neighbours in one call: a sixth of the price
@@ -208,7 +223,7 @@ bool StackPool::trim(std::size_t limit) noexcept {
     first = end;
   }
   std::lock_guard guard(lock_);
-  for (std::size_t i = idle.size(); i-- > 0;) idle[i].size_class->cold.push_back(idle[i].slot);
+  for (std::size_t i = idle.size(); i-- > 0;) idle[i].size_class->cold.push(idle[i].slot);
   return more;
 }
 
@@ -229,12 +244,10 @@ StackPool::Statistics StackPool::statistics() const noexcept {
   Statistics statistics;
   for (const Region* region = regions_.load_relaxed(); region != nullptr; region = region->next)
     statistics.slots += region->carved.load_relaxed();
-  const auto add = [&](const SizeClass& size_class) {
-    statistics.warm += size_class.warm_count;
-    statistics.cold += size_class.cold.size();
-  };
-  add(default_class_);
-  for (const auto& [stride, size_class] : other_classes_) add(size_class);
+  for (const SizeClass* size_class = &default_class_; size_class != nullptr; size_class = size_class->next) {
+    statistics.warm += size_class->warm_count;
+    statistics.cold += size_class->cold.size();
+  }
   statistics.guarded = !unguarded_;
   return statistics;
 }

@@ -2,8 +2,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <vector>
 
 #include "base/atomic.h"
 #include "os/memory.h"
@@ -86,16 +84,32 @@ class StackPool {
  private:
   static constexpr std::uint32_t kCacheLimit = 128;
 
+  // Constant-initialised and never destroyed, as all of the pool: goroutines exist before and after main.
+  class SlotList {
+   public:
+    bool empty() const noexcept { return count_ == 0; }
+    std::size_t size() const noexcept { return count_; }
+    bool reserve(std::size_t count) noexcept;  // false: no memory
+    void push(std::byte* slot) noexcept { slots_[count_++] = slot; }
+    std::byte* pop() noexcept { return slots_[--count_]; }
+
+   private:
+    std::byte** slots_ = nullptr;
+    std::size_t count_ = 0, capacity_ = 0;
+  };
+
   struct Region;
   struct SizeClass {
     std::size_t usable = 0;
     std::size_t stride = 0;
-    Region* region = nullptr;      // the one being carved
-    std::vector<std::byte*> cold;  // slots
-    std::uintptr_t warm = 0;       // chain of dead Gs
+    Region* region = nullptr;  // the one being carved
+    SlotList cold;             // has room for all slots of this class
+    std::size_t slots = 0;     // carved so far
+    std::uintptr_t warm = 0;   // chain of dead Gs
     std::size_t warm_count = 0;
     std::size_t low_water = 0;  // least warm_count in this trimming interval
     std::size_t carve_batch = 8;
+    SizeClass* next = nullptr;
   };
   struct Region {
     std::byte* base;
@@ -114,12 +128,11 @@ class StackPool {
   bool carve(SizeClass& size_class) noexcept;           // under lock_
   Region* add_region(SizeClass& size_class) noexcept;   // under lock_
   Goroutine* construct(SizeClass& size_class, std::byte* slot) noexcept;
-  SizeClass& class_of(std::size_t usable_bytes) noexcept;  // under lock_
+  SizeClass* class_of(std::size_t usable_bytes) noexcept;  // under lock_; null: no memory for a new one
   static void shape(SizeClass& size_class, std::size_t usable_bytes) noexcept;
 
   mutable os::RankedMutex<base::Rank::kStacks> lock_;
-  SizeClass default_class_;
-  std::map<std::size_t, SizeClass> other_classes_;
+  SizeClass default_class_;  // and those of other sizes, by next
   base::Atom<Region*> regions_{nullptr};
   std::size_t guards_by_mprotect_ = 0;
   bool unguarded_ = false;
