@@ -43,7 +43,7 @@ constexpr std::int64_t kExitLimitNs = 150'000'000;
 
 os::RankedMutex<base::Rank::kRuntimeStart> start_lock;
 options first_options;          // of the first run(), read by start
-runtime::Settings environment;  // valid once started
+constinit runtime::Settings environment;  // valid once started
 pid_t owner_pid = 0;
 
 sched::Policy* policy_named(policy_kind kind) {
