@@ -10,8 +10,10 @@
   // check: not-stderr REGEX
   // check: first-stderr REGEX    must match the whole first line of the standard error
   // check: within SECONDS        must end by then (default 20; scaled in slow builds)
-  // check: not-in asan tsan aarch64   is skipped in these builds
+  // check: repeat N              so often, each time alike (a race that must not be lost once)
+  // check: not-in asan tsan aarch64   is skipped in these builds: the one run, or before the first `run` line the program
 
+A run that ends with status 77 says on its standard output why it cannot be tried here, and is skipped.
 NAME.expected, if there, is the exact standard output. Exit status 0: all runs as said; 1: not; 77: skipped; 2: bad use.
 """
 import argparse
@@ -24,6 +26,9 @@ import sys
 import time
 
 
+SKIPPED = 77
+
+
 class Run:
     def __init__(self, env=None, args=None):
         self.env = env or {}
@@ -31,6 +36,8 @@ class Run:
         self.exits = ["0"]
         self.texts = []  # (stream, wanted, regex)
         self.within = 20.0
+        self.repeat = 1
+        self.skip = []
 
     def title(self):
         words = [f"{name}={value}" for name, value in self.env.items()] + self.args
@@ -43,7 +50,7 @@ class BadCheck(Exception):
 
 def parse(source_text):
     """Returns (runs, builds to skip). Checks before the first `run` line belong to every run."""
-    common, runs, skip = Run(), [], []
+    common, runs = Run(), []
     target = common
     for number, line in enumerate(source_text.splitlines(), 1):
         match = re.match(r"//\s*check:\s*(\S+)\s*(.*?)\s*$", line)
@@ -60,6 +67,7 @@ def parse(source_text):
                     args.append(word)
             target = Run(env, args)
             target.exits, target.texts, target.within = list(common.exits), list(common.texts), common.within
+            target.repeat = common.repeat
             runs.append(target)
         elif verb == "exit":
             target.exits = [word.strip() for word in rest.split(",")]
@@ -75,11 +83,19 @@ def parse(source_text):
                 raise BadCheck(f"line {number}: `{verb}` without a pattern")
         elif verb == "within":
             target.within = float(rest)
+        elif verb == "repeat":
+            if not rest.isdigit() or int(rest) < 1:
+                raise BadCheck(f"line {number}: `{rest}` is no number of times")
+            target.repeat = int(rest)
         elif verb == "not-in":
-            skip += rest.split()
+            target.skip += rest.split()
         else:
             raise BadCheck(f"line {number}: unknown check `{verb}`")
-    return runs or [common], skip
+    known = set(re.findall(r"^WEFT_CASE\((\w+)\)", source_text, re.MULTILINE))
+    called = {word.removeprefix("--case=") for run in runs for word in run.args if word.startswith("--case=")}
+    if known != called:
+        raise BadCheck(f"cases and `run --case=` lines differ: {', '.join(sorted(known ^ called))}")
+    return runs or [common], common.skip
 
 
 def ending(status):
@@ -132,13 +148,16 @@ def execute(command, run, scale):
 
 def self_test():
     runs, skip = parse('// check: exit 2\n// check: run A=1 x\n// check: stderr ^fatal: .*$\n'
-                       '// check: run y\n// check: exit SIGABRT,SIGSEGV\n// check: not-in tsan\n')
-    assert [run.title() for run in runs] == ["A=1 x", "y"] and skip == ["tsan"]
+                       '// check: run y\n// check: exit SIGABRT,SIGSEGV\n// check: not-in tsan\n// check: repeat 3\n')
+    assert [run.title() for run in runs] == ["A=1 x", "y"] and skip == [] and runs[1].skip == ["tsan"]
+    assert [run.repeat for run in runs] == [1, 3]
+    assert parse("// check: not-in asan\n// check: run x\n")[1] == ["asan"]
     assert runs[0].exits == ["2"] and runs[1].exits == ["SIGABRT", "SIGSEGV"]
     assert not complaints(runs[0], 2, "", "a\nfatal: b\n")
     assert complaints(runs[0], 0, "", "a\nfatal: b\n") and complaints(runs[0], 2, "", "nothing\n")
     assert not complaints(runs[1], -6, "", "") and complaints(runs[1], -9, "", "")
-    for bad in ("// check: exti 2", "// check: exit SIGNONE", "// check: stdout ["):
+    for bad in ("// check: exti 2", "// check: exit SIGNONE", "// check: stdout [", "// check: repeat 0",
+                "WEFT_CASE(forgotten) {", "// check: run --case=unknown"):
         try:
             parse(bad)
         except BadCheck:
@@ -177,23 +196,41 @@ def main():
     expected_path = os.path.splitext(options.source)[0] + ".expected"
     if os.path.exists(expected_path):
         with open(expected_path, encoding="utf-8") as file:
-            expected = file.read()
+            expected = os.path.basename(expected_path), file.read()
 
-    failed = 0
+    counts = {"ok": 0, "failed": 0, "skipped": 0}
     for run in runs:
+        if options.build in run.skip or options.arch in run.skip:
+            print(f"[ skip ] {run.title()}: not for {options.build} on {options.arch}")
+            counts["skipped"] += 1
+            continue
+        counts[judge(run, options, expected)] += 1
+    if counts["failed"]:
+        return 1
+    return 0 if counts["ok"] else 77
+
+
+def judge(run, options, expected):
+    """Runs it as often as wanted; the first failure is shown."""
+    total = 0.0
+    for attempt in range(1, run.repeat + 1):
         status, stdout, stderr, late, seconds = execute(options.command, run, options.timeout_scale)
+        total += seconds
+        if status == SKIPPED and not late:
+            print(f"[ skip ] {run.title()}: {stdout.strip().removeprefix('skipped: ')}")
+            return "skipped"
         found = [late] if late else complaints(run, status, stdout, stderr)
-        if expected is not None and stdout != expected:
-            found.append(f"standard output differs from {os.path.basename(expected_path)}")
+        if expected is not None and stdout != expected[1]:
+            found.append(f"standard output differs from {expected[0]}")
         if found:
-            failed += 1
-            print(f"[FAILED] {run.title()} ({seconds:.1f} s)")
+            which = f", attempt {attempt} of {run.repeat}" if run.repeat > 1 else ""
+            print(f"[FAILED] {run.title()} ({seconds:.1f} s{which})")
             for what in found:
                 print(f"    {what}")
             print(f"--- stdout\n{stdout}\n--- stderr\n{stderr}\n---")
-        else:
-            print(f"[  ok  ] {run.title()} ({seconds:.1f} s)")
-    return 1 if failed else 0
+            return "failed"
+    print(f"[  ok  ] {run.title()} ({total:.1f} s)")
+    return "ok"
 
 
 if __name__ == "__main__":
