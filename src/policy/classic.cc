@@ -62,7 +62,8 @@ inline void prefetch_following(const Processor& p) noexcept {
 
 __attribute__((noinline)) Runnable pick_for_fairness(Processor& p) noexcept {
   p.until_global = sched::kGlobalInterval;
-  if (const Runnable injected = sched::take_injected(p)) return injected;
+  // One only: a batch of old records on top of the deque would turn depth-first into breadth-first.
+  if (const Runnable injected = sched::take_one_injected(p)) return injected;
   return p.deque.steal();  // the oldest record: LIFO alone would starve it
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "policy/global.h"
 
+#include "sched/dispatch.h"
 #include "sched/scheduler.h"
 
 namespace weft::policy {
@@ -14,9 +15,7 @@ sched::Placed Global::ready(sched::Processor&, sched::Runnable runnable, sched::
 
 sched::Runnable Global::next(sched::Processor& p) noexcept {
   p.slice_tick.bump();
-  const sched::Runnable first = scheduler.inject.pop(1).front();
-  if (first) p.counters.bump(sched::Counter::kGlobalGets);
-  return first;
+  return sched::take_one_injected(p);
 }
 
 // Everything is in the one queue: there is nothing to steal, and nothing is lost by a drain.

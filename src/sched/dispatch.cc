@@ -362,6 +362,13 @@ void wake_for_queued_work(Processor* p) noexcept {
   }
 }
 
+Runnable take_one_injected(Processor& p) noexcept {
+  if (scheduler.inject.empty()) return Runnable();
+  const Runnable first = scheduler.inject.pop(1).front();
+  if (first) p.counters.bump(Counter::kGlobalGets);
+  return first;
+}
+
 Runnable take_injected(Processor& p) noexcept {
   const std::size_t size = scheduler.inject.size();
   if (size == 0) return Runnable();

@@ -41,7 +41,9 @@ void switch_to_system_stack(Goroutine* g) noexcept;  // may switch
 // Work has been put where p's thieves find it: wake whoever rule R says.
 void wake_for_queued_work(Processor* p) noexcept;
 
-// A batch of the global queue: one to run, the rest to p's queue (B01).
+// From the global queue: the oldest, to run now.
+Runnable take_one_injected(Processor& p) noexcept;
+// A batch of it: one to run, the rest to p's queue (B01). For a P that has nothing else.
 Runnable take_injected(Processor& p) noexcept;
 
 }  // namespace weft::sched
