@@ -128,6 +128,15 @@ void print_exception() {
   std::free(demangled);
 }
 
+// The standard library's own handler prints type and text once more, however long.
+bool says_the_same_again([[maybe_unused]] std::terminate_handler handler) {
+#ifdef __GLIBCXX__
+  return handler == __gnu_cxx::__verbose_terminate_handler;
+#else
+  return false;
+#endif
+}
+
 [[noreturn]] void on_terminate() {
   static base::Atom<bool> entered{false};
   const Goroutine* g = os::current_g();
@@ -138,7 +147,7 @@ void print_exception() {
     print_exception();
     print_stack(1);
   }
-  if (previous_terminate != nullptr) previous_terminate();
+  if (previous_terminate != nullptr && !(g != nullptr && says_the_same_again(previous_terminate))) previous_terminate();
   std::abort();
 }
 
