@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: MIT
+// test-timeout: 120
+// How a program dies of its mistakes: exceptions nobody catches, faults, misuse (DL07-DL10, DL12, F15).
+#include <signal.h>
+#include <sys/mman.h>
+#include <weft/weft.h>
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "support/cases.h"
+#include "support/waiting.h"
+
+namespace {
+
+using namespace weft::test;
+
+__attribute__((noinline)) void function_that_throws() {
+  throw std::runtime_error("boom");
+}
+
+// Never returns: the process dies meanwhile.
+void wait_for_the_end() {
+  for (;;) weft::this_goroutine::sleep_for(100ms);
+}
+
+}  // namespace
+
+// check: run WEFT_MAXPROCS=1 --case=uncaught
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+ "thrower": uncaught exception
+// check: stderr std::runtime_error: boom
+// check: stderr function_that_throws
+// check: stderr crash\.cc:\d+
+// check: run WEFT_MAXPROCS=4 WEFT_POLICY=global --case=uncaught
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+ "thrower": uncaught exception
+// check: stderr std::runtime_error: boom
+WEFT_CASE(uncaught) {
+  weft::run([] {
+    weft::go(weft::go_options{.name = "thrower"}, [] { function_that_throws(); });
+    wait_for_the_end();
+  });
+  return 0;
+}
+
+// check: run --case=uncaught_in_group
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+: uncaught exception
+// check: not-stdout after wait
+// check: repeat 10
+WEFT_CASE(uncaught_in_group) {
+  weft::run([] {
+    weft::wait_group group;
+    group.go([] { throw std::runtime_error("in a group"); });
+    group.wait();
+    say("after wait");
+  });
+  return 0;
+}
+
+// check: run --case=uncaught_int
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+: uncaught exception
+// check: stderr exception of type int$
+WEFT_CASE(uncaught_int) {
+  weft::run([] {
+    weft::go([] { throw 7; });
+    wait_for_the_end();
+  });
+  return 0;
+}
+
+// check: run --case=uncaught_races_with_main
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+: uncaught exception
+// check: stderr std::runtime_error: lost\?
+// check: repeat 10
+WEFT_CASE(uncaught_races_with_main) {
+  weft::run([] {
+    weft::event about_to_throw;
+    weft::go([&] {
+      about_to_throw.set();
+      throw std::runtime_error("lost?");
+    });
+    about_to_throw.wait();
+  });
+  return 0;
+}
+
+// check: run --case=uncaught_by_many_at_once
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+: uncaught exception
+// check: not-stderr (?s)uncaught exception.*uncaught exception
+// check: repeat 5
+WEFT_CASE(uncaught_by_many_at_once) {
+  weft::run({.maxprocs = 4}, [] {
+    for (int i = 0; i < 20; ++i) {
+      weft::go([] {
+        weft::this_goroutine::yield();
+        throw std::runtime_error("one of many");
+      });
+    }
+    wait_for_the_end();
+  });
+  return 0;
+}
+
+// check: run --case=what_throws
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+: uncaught exception
+WEFT_CASE(what_throws) {
+  // what() is noexcept in the standard: one that throws all the same ends in std::terminate a second time.
+  struct Terminates : std::exception {
+    [[noreturn]] static void complain() { throw std::runtime_error("no comment"); }
+    const char* what() const noexcept override { complain(); }
+  };
+  weft::run([] {
+    weft::go([] { throw Terminates(); });
+    wait_for_the_end();
+  });
+  return 0;
+}
+
+// check: run --case=what_recurses
+// check: exit SIGABRT,SIGSEGV
+// check: first-stderr fatal error: goroutine \d+: uncaught exception
+// check: within 10
+WEFT_CASE(what_recurses) {
+  struct Recurses : std::exception {
+    __attribute__((noinline)) int deeper(int depth) const {
+      volatile char space[1000] = {};
+      space[depth % 1000] = 1;
+      return depth < 0 ? 0 : deeper(depth + 1) + space[depth % 1000];
+    }
+    const char* what() const noexcept override { return deeper(0) == 0 ? "" : "never"; }
+  };
+  weft::run([] {
+    weft::go([] { throw Recurses(); });
+    wait_for_the_end();
+  });
+  return 0;
+}
+
+// check: run --case=what_is_long
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+: uncaught exception
+// check: not-stderr x{2000}
+WEFT_CASE(what_is_long) {
+  weft::run([] {
+    weft::go([] { throw std::runtime_error(std::string(1'000'000, 'x')); });
+    wait_for_the_end();
+  });
+  return 0;
+}
+
+// check: run --case=terminate
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+: uncaught exception
+// check: stderr without an exception
+WEFT_CASE(terminate) {
+  weft::run([] { std::terminate(); });
+  return 0;
+}
+
+// check: run --case=out_of_noexcept
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+: uncaught exception
+// check: stderr std::runtime_error: boom
+WEFT_CASE(out_of_noexcept) {
+  weft::run([] {
+    try {
+      []() noexcept { function_that_throws(); }();
+    } catch (...) {
+      say("caught");
+    }
+  });
+  return 0;
+}
+
+// check: run --case=out_of_destructor_in_unwinding
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+: uncaught exception
+WEFT_CASE(out_of_destructor_in_unwinding) {
+  struct Throws {
+    ~Throws() noexcept(false) { throw std::runtime_error("second"); }
+  };
+  weft::run([] {
+    try {
+      const Throws throws;
+      throw std::runtime_error("first");
+    } catch (...) {
+      say("caught");
+    }
+  });
+  return 0;
+}
+
+// check: run --case=earlier_terminate_handler
+// check: exit 9
+// check: stderr uncaught exception
+// check: stdout ^the program's own handler$
+WEFT_CASE(earlier_terminate_handler) {
+  std::set_terminate([] {
+    say("the program's own handler");
+    _exit(9);
+  });
+  weft::run([] {
+    weft::go([] { throw 1; });
+    wait_for_the_end();
+  });
+  return 0;
+}
+
+// check: run --case=swallowed_exit
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+: this_goroutine::exit\(\) was swallowed by a catch \(\.\.\.\) .*
+// check: not-stdout went on
+WEFT_CASE(swallowed_exit) {
+  weft::run([] {
+    weft::spawn([] {
+      try {
+        weft::this_goroutine::exit();
+      } catch (...) {
+      }
+      say("went on");
+    }).join();
+  });
+  return 0;
+}
+
+// check: run --case=unlock_of_unlocked_mutex
+// check: exit SIGABRT
+// check: first-stderr fatal error: .*unlock.*unlocked mutex.*
+WEFT_CASE(unlock_of_unlocked_mutex) {
+  weft::run([] {
+    weft::mutex lock;
+    lock.lock();
+    lock.unlock();
+    lock.unlock();
+  });
+  return 0;
+}
+
+// check: run --case=null_pointer
+// check: exit SIGSEGV
+// check: first-stderr fatal error: goroutine \d+ "faulty": SIGSEGV at address (0x10|\(nil\)|0x0)
+// check: stderr function_that_reads_null
+// check: not-in asan tsan
+namespace {
+__attribute__((noinline)) int function_that_reads_null(const int* pointer) { return *const_cast<const volatile int*>(pointer); }
+}  // namespace
+WEFT_CASE(null_pointer) {
+  weft::run([] {
+    weft::this_goroutine::set_name("faulty");
+    function_that_reads_null(reinterpret_cast<const int*>(0x10));
+  });
+  return 0;
+}
+
+// check: run --case=fault_reaches_an_earlier_handler
+// check: exit 7
+// check: stderr goroutine \d+
+// check: stdout ^user handler, signal 11, address 0x10$
+// check: not-in asan tsan
+WEFT_CASE(fault_reaches_an_earlier_handler) {
+  struct sigaction action {};
+  action.sa_flags = SA_SIGINFO;
+  action.sa_sigaction = [](int signal, siginfo_t* info, void* context) {
+    char text[100];
+    std::snprintf(text, sizeof text, "user handler, signal %d, address %p", signal, info->si_addr);
+    say(context != nullptr ? text : "no context");
+    _exit(7);
+  };
+  sigaction(SIGSEGV, &action, nullptr);
+  weft::run([] { function_that_reads_null(reinterpret_cast<const int*>(0x10)); });
+  return 0;
+}
+
+// check: run --case=a_handler_can_repair_and_go_on
+// check: stdout ^repaired 100$
+// check: not-in asan tsan
+WEFT_CASE(a_handler_can_repair_and_go_on) {
+  // As garbage collectors and databases do: a page is made accessible when it is touched.
+  static void* page = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  static volatile int repaired = 0;
+  struct sigaction action {};
+  action.sa_flags = SA_SIGINFO;
+  action.sa_sigaction = [](int, siginfo_t*, void*) {
+    repaired = repaired + 1;
+    mprotect(page, 4096, PROT_READ | PROT_WRITE);
+  };
+  sigaction(SIGSEGV, &action, nullptr);
+  weft::run([] {
+    for (int i = 0; i < 100; ++i) {
+      mprotect(page, 4096, PROT_NONE);
+      weft::spawn([] { *static_cast<volatile int*>(page) = 1; }).join();
+    }
+  });
+  std::printf("repaired %d\n", repaired);
+  return 0;
+}
+
+// check: run --case=fault_on_a_plain_thread
+// check: exit SIGSEGV
+// check: not-stderr goroutine
+// check: not-in asan tsan
+WEFT_CASE(fault_on_a_plain_thread) {
+  weft::run([] {});
+  function_that_reads_null(reinterpret_cast<const int*>(0x10));
+  return 0;
+}
+
+// check: run --case=bus_error
+// check: exit SIGBUS
+// check: first-stderr fatal error: goroutine \d+: SIGBUS at address 0x.*
+// check: not-in asan tsan
+WEFT_CASE(bus_error) {
+  FILE* const file = std::tmpfile();  // empty: a page of it cannot be read
+  void* const page = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fileno(file), 0);
+  weft::run([page] { function_that_reads_null(static_cast<const int*>(page)); });
+  return 0;
+}
+
+// check: run --case=abort_in_goroutine
+// check: exit SIGABRT
+// check: stdout ^before$
+WEFT_CASE(abort_in_goroutine) {
+  weft::run([] {
+    say("before");
+    std::abort();
+  });
+  return 0;
+}
+
+// check: run WEFT_MAXPROCS=1 --case=quit_signal
+// check: exit 2
+// check: first-stderr SIGQUIT: quit
+// check: stderr goroutine \d+ "sleeper" \[sleep
+// check: stderr goroutine \d+ "busy" \[runn
+// check: stderr goroutine \d+ "in a call" \[in call
+// check: stderr started (by|at)
+// check: within 8
+// check: run WEFT_MAXPROCS=4 WEFT_POLICY=global --case=quit_signal
+// check: exit 2
+// check: first-stderr SIGQUIT: quit
+// check: stderr goroutine \d+ "sleeper" \[sleep
+// check: within 8
+WEFT_CASE(quit_signal) {
+  weft::run([] {
+    std::atomic<int> started{0};
+    const auto start = [&](const char* name, auto body) {
+      weft::go(weft::go_options{.name = name}, [&started, body] {
+        ++started;
+        body();
+      });
+    };
+    start("sleeper", [] { weft::this_goroutine::sleep_for(1h); });
+    start("in a call", [] { weft::blocking([] { sleep(100); }); });
+    start("busy", [] {
+      for (;;) weft::this_goroutine::yield();
+    });
+    while (started < 3) weft::this_goroutine::yield();
+    weft::this_goroutine::sleep_for(50ms);
+    weft::blocking([] { kill(getpid(), SIGQUIT); });
+    wait_for_the_end();
+  });
+  return 0;
+}
+
+// check: run --case=quit_signal_when_all_is_idle
+// check: exit 2
+// check: first-stderr SIGQUIT: quit
+// check: stderr \[sleep
+// check: within 8
+WEFT_CASE(quit_signal_when_all_is_idle) {
+  std::thread([] {
+    usleep(1'500'000);
+    kill(getpid(), SIGQUIT);
+  }).detach();
+  weft::run([] { weft::this_goroutine::sleep_for(1h); });
+  return 0;
+}
+
+// check: run --case=quit_signal_of_the_program
+// check: exit 5
+// check: not-stderr goroutine
+WEFT_CASE(quit_signal_of_the_program) {
+  signal(SIGQUIT, [](int) { _exit(5); });
+  weft::run([] {
+    kill(getpid(), SIGQUIT);
+    wait_for_the_end();
+  });
+  return 0;
+}
