@@ -116,8 +116,8 @@ void preempt_now() {
 
 void* find_local(const void* key) noexcept {
   const sched::Goroutine* g = os::current_g();
-  if (g == nullptr) return api::thread_locals().find(key);
-  return g->locals != nullptr ? g->locals->find(key) : nullptr;
+  const sched::Locals* locals = g != nullptr ? g->locals : api::find_thread_locals();
+  return locals != nullptr ? locals->find(key) : nullptr;
 }
 
 void add_local(const void* key, void* value, const local_operations* operations) {

@@ -48,7 +48,7 @@ void destroy_extra(SpawnExtra* extra) noexcept {
 // What a child of the caller, goroutine or thread, starts with; null: nothing.
 const sched::Locals* inheritable_locals() noexcept {
   const sched::Goroutine* g = os::current_g();
-  const sched::Locals* locals = g != nullptr ? g->locals : &api::thread_locals();
+  const sched::Locals* locals = g != nullptr ? g->locals : api::find_thread_locals();
   return locals != nullptr && locals->has_inheritable() ? locals : nullptr;
 }
 
