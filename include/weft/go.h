@@ -83,6 +83,8 @@ WEFT_ALWAYS_INLINE State* launch_task(prepared_task prepared, C&& closure) {
 }
 
 void apply_options(const options& wanted);
+// A wait ended without its goroutine: the process is exiting, and no goroutine runs any more.
+[[noreturn]] void throw_exiting();
 
 // run()'s function, which outlives the goroutine. Leaving by exit() ends the goroutine, not the wait.
 template <class F>
@@ -114,6 +116,7 @@ class [[nodiscard]] task {
   T join() {
     if (state_ == nullptr) throw logic_error("weft: task::join: the task was joined, detached or moved from before");
     state_->wait();
+    if (!state_->done()) [[unlikely]] detail::throw_exiting();
     struct guard {
       detail::task_state<T>* state;
       ~guard() {

@@ -6,6 +6,7 @@
 #include "api/start.h"
 #include "base/delay_site.h"
 #include "sched/waiter.h"
+#include "weft/go.h"
 
 // Join.
 //   Protocol   word: 0 -> waiter (the joiner, by CAS) -> done (the goroutine, by exchange); whoever finds a waiter wakes it.
@@ -90,6 +91,10 @@ bool task_core::wait_until(std::int64_t deadline_ns) noexcept {
   if (word_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) return false;  // pairs: task.word
   while (!released(waiter).load(std::memory_order_acquire)) sched_yield();                  // pairs: task.released
   return true;
+}
+
+void throw_exiting() {
+  throw logic_error("weft: task::join: the process is exiting, and no goroutine runs any more; there will be no result");
 }
 
 }  // namespace weft::detail
