@@ -176,6 +176,11 @@ void stop_the_world_for_exit(std::int64_t limit_ns) noexcept {
   const bool our_turn = turn.take(deadline);  // never passed on
   scheduler.exiting.store_release(true);      // pairs: exiting
   if (our_turn) begin_stop(deadline);
+  if (Machine* m = os::current_m()) {
+    // exit() from a goroutine: what destructors do is a plain thread's, lest a wait of theirs let other goroutines run.
+    if (m->p != nullptr) release_processor(*m);
+    scheduler.threads.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
+  }
 }
 
 void stay_out_of_the_way() noexcept {

@@ -50,6 +50,12 @@ void write_out(void*, std::string_view text) { base::write_stderr(text.data(), t
 void set_helper_threads(int count) { helper_threads.store_relaxed(count); }
 
 void check_for_deadlock() {
+  if (scheduler.exiting.load_relaxed()) {  // a look now and then
+    // Static destructors run, goroutines do not any more.
+    if (scheduler.threads_waiting.load_relaxed() > 0 && !others_could_help())
+      report("fatal error: weft: a thread waits while the process exits, and no goroutine runs any more to wake it\n\n");
+    return;
+  }
   if (!nobody_can_run()) return;
   const std::uint64_t goroutines = sched::total(Counter::kSpawns) - sched::total(Counter::kFinished);
   const std::int64_t waiting_threads = scheduler.threads_waiting.load_relaxed();

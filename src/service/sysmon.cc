@@ -196,6 +196,11 @@ class Sysmon {
   }
 
   void sleep(std::int64_t now, bool acted) {
+    if (scheduler.exiting.load_relaxed()) {
+      if (++idle_rounds_ > kIdleRoundsBeforeSleep) sched::hooks.all_idle();  // a destructor may wait for a goroutine
+      rest(now + kSlowNs, false);
+      return;
+    }
     const bool all_idle = scheduler.idle.look().idle() == sched::maxprocs();
     if (all_idle) {
       if (++idle_rounds_ > kIdleRoundsBeforeSleep) {
