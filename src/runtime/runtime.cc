@@ -256,6 +256,16 @@ void dump(std::ostream& out) {
   });
 }
 
+namespace {
+// A P whose M is looking for work is running nobody. Racy, as every look from outside; M structures are never unmapped.
+bool runs_goroutine(const sched::Processor& p) {
+  if (p.status() != sched::PStatus::kRunning) return false;
+  const sched::Machine* m = p.m;
+  const os::Current* current = m != nullptr ? m->current : nullptr;
+  return current != nullptr && current->g != nullptr;
+}
+}  // namespace
+
 stats read_stats() {
   api::ensure_started();
   stats result;
@@ -302,10 +312,9 @@ stats read_stats() {
     const sched::Processor& p = *scheduler.processors[i];
     if (scheduler.policy->kind() != sched::PolicyKind::kGlobal) runnable += scheduler.policy->backlog(p);
     if (p.slot.load_relaxed()) ++runnable;
-    if (p.status() == sched::PStatus::kRunning) ++result.running;
+    if (runs_goroutine(p)) ++result.running;
     if (p.status() == sched::PStatus::kInCall) ++result.in_syscall;
   }
-  result.running -= std::min(result.running, result.spinning);
   result.in_syscall += static_cast<std::uint64_t>(std::max<std::int64_t>(scheduler.in_call.load_relaxed(), 0));
   result.runnable = runnable;
   const std::uint64_t active = result.runnable + result.running + result.in_syscall;
