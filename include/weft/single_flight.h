@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <cxxabi.h>
-
 #include <exception>
 #include <functional>
 #include <memory>
@@ -67,10 +65,9 @@ class single_flight {
         } else {
           value.emplace(std::invoke(std::forward<F>(f)));
         }
-      } catch (abi::__forced_unwind&) {  // this_goroutine::exit(): no result
-        throw;
       } catch (...) {
         error = std::current_exception();
+        if (!error) throw;  // this_goroutine::exit(), which is no C++ exception: no result
       }
     }
     V result() {

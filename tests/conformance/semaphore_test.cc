@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <memory>
+#include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -88,21 +90,24 @@ TEST_P(Semaphore, no_more_get_in_than_there_are_permits) {
 TEST_P(Semaphore, permits_go_to_who_has_waited_longest) {
   weft::run([] {
     weft::counting_semaphore<> semaphore(0);
-    std::atomic<int> started{0};
     weft::mutex lock;
     std::vector<int> order;
+    const auto count_waiting = [] {
+      const std::string dump = dump_text();
+      int count = 0;
+      for (std::size_t at = 0; (at = dump.find("semaphore acquire", at)) != std::string::npos; ++at) ++count;
+      return count;
+    };
     weft::wait_group group;
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 10; ++i) {
       group.go([&, i] {
-        ++started;
         semaphore.acquire();
         const std::lock_guard guard(lock);
         order.push_back(i);
       });
-      ASSERT_TRUE(spin_until([&] { return started == i + 1; }));
-      weft::this_goroutine::sleep_for(200us);
+      ASSERT_TRUE(spin_until([&] { return count_waiting() == i + 1; }));
     }
-    for (std::size_t i = 0; i < 20; ++i) {
+    for (std::size_t i = 0; i < 10; ++i) {
       semaphore.release();
       EXPECT_FALSE(semaphore.try_acquire()) << "it was handed over";
       ASSERT_TRUE(spin_until([&] {
