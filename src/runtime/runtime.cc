@@ -135,6 +135,7 @@ void apply_settings() {
 }
 
 void start_locked() {
+  if (scheduler.forked.load_relaxed()) sched::refuse_in_forked_child();
   environment = runtime::settings_from_environment_or_exit();
   refuse_second_copy();
   owner_pid = getpid();

@@ -10,6 +10,7 @@
 #include "sched/locals.h"
 #include "sched/machines.h"
 #include "sched/spawn.h"
+#include "sched/world.h"
 
 namespace weft::sched {
 namespace {
@@ -387,6 +388,7 @@ Runnable take_injected(Processor& p) noexcept {
 }
 
 void end_goroutine() noexcept {
+  if (WEFT_UNLIKELY(scheduler.forked.load_relaxed())) refuse_in_forked_child();
   Goroutine* g = os::current_g();
   SpawnRecord* record = g->record;
   scheduler.records.give(finish_goroutine(g), record);

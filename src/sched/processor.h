@@ -25,7 +25,6 @@ inline constexpr std::uint32_t kGlobalInterval = 61;  // D01: every 61st pick lo
 enum Attention : std::uint32_t {
   kAttentionStop = 1,     // stop the world
   kAttentionPreempt = 2,  // the slice is over: give way to others
-  kAttentionForked = 4,   // this is the child of a fork: nothing may be scheduled any more
 };
 
 // Rule R.5, on the P's side: what the next ready should do.

@@ -63,6 +63,7 @@ struct Scheduler {
   base::Atom<std::uint32_t> maxprocs{0};  // changes only while the world is stopped
   Processor* processors[kMaxProcessors] = {};
   base::Atom<bool> started{false};
+  base::Atom<bool> forked{false};   // the child of a fork: there is no runtime here, and never will be
   base::Atom<bool> exiting{false};  // the process is leaving: whoever enters the scheduler stays
   base::Atom<bool> world_stopping{false};
   base::Atom<bool> overcommitted{false};   // more Ps than CPUs

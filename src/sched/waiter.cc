@@ -2,6 +2,7 @@
 #include "sched/waiter.h"
 
 #include "sched/machines.h"
+#include "sched/world.h"
 
 namespace weft::sched {
 
@@ -33,6 +34,7 @@ bool Wait::wait() noexcept {
 }
 
 bool Wait::wait_as_thread() noexcept {
+  if (WEFT_UNLIKELY(scheduler.forked.load_relaxed()) && !is_timed()) refuse_in_forked_child();  // who could wake us?
   if (!is_timed()) {
     thread_.note.wait();
     return true;

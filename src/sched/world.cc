@@ -191,9 +191,6 @@ void stay_out_of_the_way() noexcept {
 bool attend(Machine& m) noexcept {
   Processor& p = *m.p;
   const std::uint32_t wanted = p.attention.load_acquire();  // pairs: attention
-  if (wanted & kAttentionForked)
-    base::fatal_exit(
-        2, "weft: the goroutine runtime does not exist in a forked child; only exec or _exit may follow fork");
   if (wanted & kAttentionStop) {
     if (m.spinning) {
       m.spinning = false;
@@ -263,8 +260,17 @@ void start_scheduler(Policy* policy, std::uint32_t n) {
 }
 
 void forked_in_child() noexcept {
-  if (Processor* p = os::current_p()) p->attention.fetch_or_relaxed(kAttentionForked);
-  for (std::uint32_t i = 0; i < maxprocs(); ++i) scheduler.processors[i]->attention.fetch_or_relaxed(kAttentionForked);
+  // The one thread there is becomes a plain one: sleeping, unlocked locks and the like work, all else is refused.
+  scheduler.forked.store_relaxed(true);
+  scheduler.started.store_relaxed(false);
+  if (Goroutine* g = os::current_g()) g->flags |= kGUnguarded;  // returning from it takes the slow way out
+  os::set_current_g(nullptr);
+  os::set_current_m(nullptr);
+  os::set_current_p(nullptr);
+}
+
+void refuse_in_forked_child() noexcept {
+  base::fatal_exit(2, "weft: the goroutine runtime does not exist in a forked child; only exec or _exit may follow fork");
 }
 
 }  // namespace weft::sched

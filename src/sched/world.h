@@ -30,5 +30,6 @@ bool stop_if_world_stops(Processor& p) noexcept;
 
 // After fork() in the child: the threads that ran the goroutines do not exist here.
 void forked_in_child() noexcept;
+[[noreturn]] void refuse_in_forked_child() noexcept;
 
 }  // namespace weft::sched
