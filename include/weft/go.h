@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <cxxabi.h>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -49,11 +48,12 @@ void run_for_task(State* state, F& f) {
   if constexpr (requires { F::is_main; }) state->is_main = true;
   try {
     state->produce(f);
-  } catch (abi::__forced_unwind&) {  // this_goroutine::exit()
-    state->exited = true;
-    throw;
   } catch (...) {
     state->error = std::current_exception();
+    if (state->error == nullptr) {  // this_goroutine::exit(): a forced unwind, no exception of C++
+      state->exited = true;
+      throw;
+    }
   }
 }
 
@@ -116,7 +116,8 @@ class [[nodiscard]] task {
   T join() {
     if (state_ == nullptr) throw logic_error("weft: task::join: the task was joined, detached or moved from before");
     state_->wait();
-    if (!state_->done()) [[unlikely]] detail::throw_exiting();
+    if (!state_->done()) [[unlikely]]
+      detail::throw_exiting();
     struct guard {
       detail::task_state<T>* state;
       ~guard() {

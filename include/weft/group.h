@@ -51,10 +51,10 @@ class group {
         } else {
           f();
         }
-      } catch (abi::__forced_unwind&) {
-        throw;
       } catch (...) {
-        fail(std::current_exception());
+        std::exception_ptr error = std::current_exception();
+        if (error == nullptr) throw;  // this_goroutine::exit()
+        fail(std::move(error));
       }
     });
     undo.places.reset();

@@ -11,6 +11,9 @@
 
 #include "base/atomic.h"
 #include "base/sanitizer.h"
+#if WEFT_ASAN
+#include <sanitizer/lsan_interface.h>
+#endif
 #include "os/keep_errno.h"
 
 #ifndef MADV_GUARD_INSTALL
@@ -76,6 +79,14 @@ void* reserve_memory(std::size_t bytes, const char* name) noexcept {
 #endif
   if (address == MAP_FAILED) return nullptr;
   prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, bytes, name);  // refused by older kernels: only a name is missing
+  return address;
+}
+
+void* reserve_permanent_memory(std::size_t bytes, const char* name) noexcept {
+  void* address = reserve_memory(bytes, name);
+#if WEFT_ASAN
+  if (address != nullptr) __lsan_register_root_region(address, bytes);
+#endif
   return address;
 }
 

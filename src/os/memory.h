@@ -10,6 +10,8 @@ inline constexpr std::size_t kPage = 4096;
 // Address space without commitment: pages appear at first touch. Null when the system refuses.
 // `name` shows in /proc/self/maps where the kernel supports it.
 void* reserve_memory(std::size_t bytes, const char* name) noexcept;
+// The same for objects that live as long as the process and hold pointers into the heap: leak checkers look in there.
+void* reserve_permanent_memory(std::size_t bytes, const char* name) noexcept;
 void release_memory(void* address, std::size_t bytes) noexcept;
 
 void forbid_huge_pages(void* address, std::size_t bytes) noexcept;

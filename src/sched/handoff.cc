@@ -31,10 +31,11 @@ std::int32_t look_for_processor() noexcept {
 __attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m) noexcept {
   g->habits.long_calls = kPredictMax;
   if (scheduler.exiting.load_acquire()) stay_out_of_the_way();  // pairs: exiting
-  scheduler.in_call.fetch_add_relaxed(-1);
+  // in_call is given up last: until then the deadlock check sees that somebody is on the way.
   const std::int32_t index = look_for_processor();
   if (index >= 0) {
     acquire_processor(m, *scheduler.processors[index]);
+    scheduler.in_call.fetch_add_relaxed(-1);
     transition(g, GStatus::kInCall, GStatus::kRunning);
     return;
   }
@@ -42,6 +43,7 @@ __attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m)
   transition(g, GStatus::kInCall, GStatus::kRunnable);
   arch::fiber_release(g);
   inject(Runnable(g));
+  scheduler.in_call.fetch_add_relaxed(-1);
   switch_to_system_stack(g);
 }
 

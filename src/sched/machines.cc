@@ -156,7 +156,7 @@ Machine* new_machine_locked(bool by_timer) noexcept {
     m->placed.store_relaxed(false);
     m->note.clear();
   } else {
-    void* memory = os::reserve_memory(sizeof(Machine), "weft machine");  // as a Processor's
+    void* memory = os::reserve_permanent_memory(sizeof(Machine), "weft machine");  // as a Processor's
     if (memory == nullptr) return nullptr;
     m = new (memory) Machine;
     m->id = scheduler.next_machine_id++;

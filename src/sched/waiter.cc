@@ -36,6 +36,9 @@ bool Wait::wait() noexcept {
 bool Wait::wait_as_thread() noexcept {
   if (WEFT_UNLIKELY(scheduler.forked.load_relaxed()) && !is_timed()) refuse_in_forked_child();  // who could wake us?
   if (!is_timed()) {
+    // Counted as asleep only now, when it is sure to be: what the deadlock check must never do is count somebody who runs. A
+    // waker that was faster has taken one off already, and the sum is right again here.
+    scheduler.threads_waiting.fetch_add_relaxed(1);
     thread_.note.wait();
     return true;
   }

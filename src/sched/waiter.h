@@ -66,8 +66,8 @@ struct Waiter {
   Waiter* next = nullptr;
   Waiter* previous = nullptr;
   Sleeper who;
-  Choice* choice = nullptr;  // null: only the owner of the list wakes it
-  void* element = nullptr;   // what is handed over
+  Choice* choice = nullptr;                            // null: only the owner of the list wakes it
+  void* element = nullptr;                             // what is handed over
   void (*copy)(void* to, const void* from) = nullptr;  // a channel's sender whose value is copied, not moved
   std::exception_ptr* error = nullptr;                 // where an exception of that copy goes
   std::uint32_t index = 0;
@@ -153,16 +153,12 @@ class Wait {
   void begin() noexcept {
     if (g_ != nullptr) {
       begin_wait(g_, reason_, object_);
-    } else if (!is_timed()) {
-      thread_.counted = true;
-      scheduler.threads_waiting.fetch_add_relaxed(1);  // the deadlock check reads it when all is quiet
+    } else {
+      thread_.counted = !is_timed();  // the waker takes it back (Sleeper::wake)
     }
   }
   void call_off() noexcept {  // nobody was told after all
-    if (g_ != nullptr)
-      call_off_wait(g_);
-    else if (thread_.counted)
-      scheduler.threads_waiting.fetch_add_relaxed(-1);
+    if (g_ != nullptr) call_off_wait(g_);
   }
   // After the lock. Blocks until woken; false: the time limit won, and the waiters may still be on their lists.
   bool wait() noexcept;

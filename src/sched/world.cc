@@ -216,7 +216,7 @@ void resize(std::uint32_t n) noexcept {
   for (std::uint32_t i = old; i < n; ++i) {
     if (scheduler.processors[i] == nullptr) {
       // Mapped, not from the heap: it lives as long as the process, and TSan takes heap memory for written by its maker.
-      void* memory = os::reserve_memory(sizeof(Processor), "weft processor");
+      void* memory = os::reserve_permanent_memory(sizeof(Processor), "weft processor");
       if (memory == nullptr) base::fatal_exit(2, "weft: no memory for processor %u", i);
       auto* p = new (memory) Processor;
       p->id = i;

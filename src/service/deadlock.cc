@@ -16,6 +16,8 @@ namespace {
 using sched::Counter;
 using sched::scheduler;
 
+constexpr std::int64_t kConfirmNs = 2'000'000;
+
 base::Atom<int> helper_threads{0};
 
 bool nobody_can_run() {
@@ -23,6 +25,14 @@ bool nobody_can_run() {
   return view.idle() == sched::maxprocs() && view.spinning() == 0 && !scheduler.world_stopping.load_relaxed() &&
          !sched::work_exists(nullptr) && scheduler.in_call.load_relaxed() == 0 &&
          sched::next_timer_ns() == sched::TimerHeap::kNever && !scheduler.exiting.load_relaxed();
+}
+
+std::uint64_t progress() {
+  std::uint64_t sum = 0;
+  for (Counter counter : {Counter::kSpawns, Counter::kStarts, Counter::kFinished, Counter::kSwitches, Counter::kCalls,
+                          Counter::kTimersFired})
+    sum += sched::total(counter);
+  return sum;
 }
 
 // Threads that are neither ours nor asleep in one of our primitives could still wake somebody.
@@ -53,7 +63,8 @@ void check_for_deadlock() {
   if (scheduler.exiting.load_relaxed()) {  // a look now and then
     // Static destructors run, goroutines do not any more.
     if (scheduler.threads_waiting.load_relaxed() > 0 && !others_could_help())
-      report("fatal error: weft: a thread waits while the process exits, and no goroutine runs any more to wake it\n\n");
+      report(
+          "fatal error: weft: a thread waits while the process exits, and no goroutine runs any more to wake it\n\n");
     return;
   }
   if (!nobody_can_run()) return;
@@ -62,6 +73,10 @@ void check_for_deadlock() {
   if (goroutines == 0 && waiting_threads == 0) return;
   base::full_fence();  // pairs: submit.retire
   if (others_could_help() || !nobody_can_run()) return;
+  // Looked at one after the other, these may never have been true together. In a deadlock they stay true, and nothing moves.
+  const std::uint64_t before = progress();
+  os::Note().wait(os::now_ns() + kConfirmNs);
+  if (others_could_help() || !nobody_can_run() || progress() != before) return;
   if (!scheduler.starved.empty())
     report(
         "fatal error: weft: no memory for goroutine stacks: every running goroutine waits, and those that could go on "
