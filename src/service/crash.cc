@@ -2,6 +2,7 @@
 #include "service/crash.h"
 
 #include <cxxabi.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <csignal>
 #include <cstdio>
@@ -33,12 +34,27 @@ void print(const char* text, int length) {
   if (length > 0) base::write_stderr(text, static_cast<std::size_t>(length));
 }
 
-void print_stack(std::size_t skip) {
-  void* frames[kFrames];
-  os::write_frames(STDERR_FILENO, frames, os::capture_backtrace(frames, kFrames, skip + 1));
+// The interrupted instruction: what lies above it on the stack is the handler's.
+const void* interrupted_at(const void* context) {
+  const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return reinterpret_cast<const void*>(machine.gregs[REG_RIP]);
+#else
+  return reinterpret_cast<const void*>(machine.pc);
+#endif
 }
 
-void print_overflow(const Goroutine* g, const void* address) {
+// From the frame at `first` on, if it is there; else all of it. Counting frames would depend on what was inlined.
+void print_stack(const void* first) {
+  void* frames[kFrames];
+  const std::size_t count = os::capture_backtrace(frames, kFrames, 0);
+  std::size_t skip = 0;
+  while (skip < count && frames[skip] != first) ++skip;
+  if (skip == count) skip = 0;
+  os::write_frames(STDERR_FILENO, frames + skip, count - skip);
+}
+
+void print_overflow(const Goroutine* g, const void* address, const void* context) {
   char who[128], text[512];
   sched::describe_goroutine(g, who, sizeof who);
   print(text,
@@ -46,15 +62,15 @@ void print_overflow(const Goroutine* g, const void* address) {
                       "fatal error: %s: stack overflow\n"
                       "  limit %u KiB, access at %p; give it more with go_options::stack_size or WEFT_STACK_SIZE\n",
                       who, (g->stack_bytes + 1023 + static_cast<unsigned>(sizeof(Goroutine))) / 1024, address));
-  print_stack(2);
+  print_stack(interrupted_at(context));
 }
 
-[[maybe_unused]] void print_fault(const Goroutine* g, int signal, const void* address) {
+[[maybe_unused]] void print_fault(const Goroutine* g, int signal, const void* address, const void* context) {
   char who[128], text[512];
   sched::describe_goroutine(g, who, sizeof who);
   print(text, std::snprintf(text, sizeof text, "fatal error: %s: %s at address %p\n", who,
                             signal == SIGBUS ? "SIGBUS" : "SIGSEGV", address));
-  print_stack(2);
+  print_stack(interrupted_at(context));
 }
 
 void chain(int signal, siginfo_t* info, void* context, const struct sigaction& previous) {
@@ -79,7 +95,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const Goroutine* g = os::current_g();
   const sched::StackPool::Place place = scheduler.stacks.find(info->si_addr);
   if (place.g != nullptr && place.in_guard && g == place.g) {
-    print_overflow(g, info->si_addr);
+    print_overflow(g, info->si_addr, context);
     struct sigaction by_default{};
     by_default.sa_handler = SIG_DFL;
     sigaction(signal, &by_default, nullptr);
@@ -89,7 +105,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   static volatile sig_atomic_t reported = 0;
   if (g != nullptr && info->si_code > 0 && !reported) {
     reported = 1;
-    print_fault(g, signal, info->si_addr);
+    print_fault(g, signal, info->si_addr, context);
   }
 #endif
   errno = saved_errno;
@@ -145,7 +161,7 @@ bool says_the_same_again([[maybe_unused]] std::terminate_handler handler) {
     sched::describe_goroutine(g, who, sizeof who);
     print(text, std::snprintf(text, sizeof text, "fatal error: %s: uncaught exception\n", who));
     print_exception();
-    print_stack(1);
+    print_stack(nullptr);
   }
   if (previous_terminate != nullptr && !(g != nullptr && says_the_same_again(previous_terminate))) previous_terminate();
   std::abort();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <pthread.h>
+#include <signal.h>
 #include <sys/prctl.h>
 
 #include <mutex>
@@ -64,15 +65,16 @@ TEST_P(ThreadLock, nobody_else_runs_on_a_locked_thread) {
       const std::lock_guard guard(lock);
       return locked.size() == 3;
     }));
+    weft::wait_group unlocked;
     for (int i = 0; i < 500; ++i) {
-      group.go([&] {
+      unlocked.go([&] {
         weft::this_goroutine::yield();
         const std::lock_guard guard(lock);
         others.insert(gettid());
       });
       if (i % 50 == 0) weft::this_goroutine::sleep_for(500us);
     }
-    weft::this_goroutine::sleep_for(2ms);
+    unlocked.wait();  // before the threads are anybody's again
     stop = true;
     group.wait();
     for (const pid_t tid : others) EXPECT_EQ(locked.count(tid), 0u);
@@ -156,6 +158,36 @@ TEST_P(ThreadLock, no_goroutine_inherits_the_state_of_an_ended_thread) {
     group.wait();
     EXPECT_EQ(tainted, 0);
   }
+}
+
+TEST_P(ThreadLock, threads_started_meanwhile_do_not_take_after_a_locked_one) {
+  // A thread gets its signal mask, CPUs and name from the one that starts it.
+  constexpr char kName[] = "weft-odd-one";
+  weft::wait_group group;
+  std::atomic<int> alike{0}, started{0};
+  group.go([&] {
+    weft::lock_os_thread();
+    pthread_setname_np(pthread_self(), kName);
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &mask, nullptr);
+    constexpr int kCalls = 30;  // more than there are threads
+    for (int i = 0; i < kCalls; ++i) {
+      group.go([&] {
+        sigset_t own;
+        pthread_sigmask(SIG_BLOCK, nullptr, &own);
+        if (sigismember(&own, SIGUSR1) == 1) ++alike;
+        weft::blocking([&] {
+          ++started;
+          while (started < kCalls) usleep(100);
+        });
+      });
+    }
+    EXPECT_TRUE(spin_until([&] { return started == kCalls; }, 20s)) << started;
+  });
+  group.wait();
+  EXPECT_EQ(alike, 0);
 }
 
 TEST_P(ThreadLock, spinning_with_yield_sees_what_others_do) {
