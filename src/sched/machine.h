@@ -24,6 +24,15 @@ struct ExceptionGlobals {
   unsigned int uncaught;
 };
 
+// A waker may restrict a sleeping M's CPUs for the moment of waking up. The M is back on all of them before it runs anything:
+// what it starts (threads, processes) would inherit the restriction for good.
+enum class Placement : std::uint8_t {
+  kAwake,    // hands off
+  kAsleep,   // a waker may begin
+  kPlacing,  // a waker is at it: the M waits for the end of that
+  kPlaced,   // the M has to undo it
+};
+
 struct alignas(base::kCacheLine) Machine {
   // --- this thread ---
   void* g0_sp = nullptr;
@@ -50,7 +59,7 @@ struct alignas(base::kCacheLine) Machine {
   base::Atom<Processor*> next_p{nullptr};  // with the two below, written before it
   Runnable next_runnable;
   bool next_spinning = false;
-  base::Atom<bool> placed{false};                  // the waker restricted its CPUs
+  base::Atom<Placement> placement{Placement::kAwake};
   os::Current* current = nullptr;                  // this thread's weft_current, for observers
   volatile std::uint32_t* preempt_flag = nullptr;  // this thread's weft::detail::preempt_requested
   base::Atom<std::uint32_t> no_preempt{0};         // depth of non-preemptible regions

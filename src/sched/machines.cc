@@ -153,7 +153,7 @@ Machine* new_machine_locked(bool by_timer) noexcept {
     m->fruitless = 0;
     m->stole_at = 0;
     m->handed = Runnable();
-    m->placed.store_relaxed(false);
+    m->placement.store_relaxed(Placement::kAwake);
     m->note.clear();
   } else {
     void* memory = os::reserve_permanent_memory(sizeof(Machine), "weft machine");  // as a Processor's
@@ -200,7 +200,11 @@ bool start_thread_for(Machine& m) noexcept {
 
 // The doorbell. What the M is to do was written before; a ring too many only makes it look.
 void ring(Machine& m) noexcept {
-  if (scheduler.settings.place_woken_threads && os::keep_off_this_cpu(m.tid)) m.placed.store_relaxed(true);
+  Placement asleep = Placement::kAsleep;
+  if (scheduler.settings.place_woken_threads && m.placement.cas_acquire(asleep, Placement::kPlacing)) {  // pairs: placement
+    const bool placed = os::keep_off_this_cpu(m.tid);
+    m.placement.store_release(placed ? Placement::kPlaced : Placement::kAwake);  // pairs: placement
+  }
   m.note.signal();
 }
 
@@ -210,13 +214,20 @@ Machine* choose_idle_machine_locked(const Processor& p) noexcept {
   return m;
 }
 
+// A thread takes after the one that starts it (signal mask, CPUs, privileges): not after one that a goroutine is locked to and
+// may have changed. Then sysmon starts it.
+bool may_start_threads() noexcept {
+  const Machine* own = os::current_m();
+  return own == nullptr || (own->locked_g == nullptr && !own->must_exit);
+}
+
 bool start_machine_for(Processor& p, bool spinning, Runnable handed, bool by_timer) noexcept {
   Machine* m;
   bool fresh = false;
   {
     std::lock_guard guard(scheduler.machines_lock);
     m = choose_idle_machine_locked(p);
-    if (m == nullptr) {
+    if (m == nullptr && may_start_threads()) {
       m = new_machine_locked(by_timer);
       fresh = true;
     }
@@ -270,7 +281,8 @@ bool start_machine(Processor& p, bool spinning, Runnable handed) noexcept {
 
 void retry_wanted_thread() noexcept {
   if (!scheduler.thread_wanted.load_acquire()) return;  // pairs: thread.wanted
-  if (!work_exists(nullptr)) {
+  const bool unwatched_timers = next_timer_ns() != TimerHeap::kNever && scheduler.poller.m.load_relaxed() == nullptr;
+  if (!work_exists(nullptr) && !unwatched_timers) {
     scheduler.thread_wanted.store_release(false);  // pairs: thread.wanted
     return;
   }

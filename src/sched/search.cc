@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <sched.h>
 #include <algorithm>
 #include <mutex>
 
@@ -37,10 +38,19 @@ struct Ticks {
   }
 };
 
-void come_off_placement(Machine& m) noexcept {
-  if (!m.placed.load_relaxed()) return;  // written before the doorbell
-  m.placed.store_relaxed(false);
-  os::return_to_all_cpus();
+// Sleeps; wakers may place the M meanwhile, and only then.
+bool wait_for_bell(Machine& m, std::int64_t deadline_ns) noexcept {
+  m.placement.store_release(Placement::kAsleep);  // pairs: placement
+  const bool rung = m.note.wait(deadline_ns);
+  Placement seen = Placement::kAsleep;
+  while (seen != Placement::kAwake && !m.placement.cas_acquire(seen, Placement::kAwake)) {  // pairs: placement
+    if (seen == Placement::kPlacing) {
+      sched_yield();
+      seen = Placement::kAsleep;
+    }
+  }
+  if (seen == Placement::kPlaced) os::return_to_all_cpus();
+  return rung;
 }
 
 bool suppressed(const Machine& m) noexcept { return m.fruitless >= kFruitlessLimit; }
@@ -192,8 +202,7 @@ class PassiveWatch {
     scheduler.passive.until_ns.store_relaxed(wake_at);
     m_.p->counters.bump(Counter::kPassiveSleeps);
     WEFT_DELAY_SITE("passive.before_sleep");
-    if (scheduler.idle.look().passive()) m_.note.wait(wake_at);
-    come_off_placement(m_);
+    if (scheduler.idle.look().passive()) wait_for_bell(m_, wake_at);
     if (scheduler.idle.look().passive()) return true;
     m_.fruitless = 0;  // an urgent wake clears the suspicion
     return false;
@@ -331,8 +340,7 @@ bool wait_for_processor(Machine& m) noexcept {
     const bool polls = become_poller(m);
     const std::int64_t exit_at = os::now_ns() + scheduler.settings.idle_thread_exit_ns;
     scheduler.shared_counters.add(Counter::kParks);
-    const bool rung = m.note.wait(polls ? std::min(scheduler.poller.until_ns.load_relaxed(), exit_at) : exit_at);
-    come_off_placement(m);
+    const bool rung = wait_for_bell(m, polls ? std::min(scheduler.poller.until_ns.load_relaxed(), exit_at) : exit_at);
     if (polls) scheduler.poller.m.store_release(nullptr);  // pairs: watcher.deadline
     if (m.next_p.load_acquire() != nullptr) continue;      // pairs: machine.next_p
     if (polls && next_timer_ns() <= os::now_ns()) {
