@@ -186,7 +186,7 @@ TEST_P(Scheduler, heavy_and_light_pairs_share_a_processor) {
     };
     pair(heavy, 50us);
     pair(light, 0us);
-    EXPECT_TRUE(spin_until([&] { return heavy > 100; }, 20s));
+    EXPECT_TRUE(spin_until([&] { return heavy > 1000; }, 20s));
     stop = true;
     group.wait();
     EXPECT_GT(light * 20, heavy);

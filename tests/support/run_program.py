@@ -210,6 +210,14 @@ def main():
     return 0 if counts["ok"] else 77
 
 
+def shortened(text, first=60, last=20):
+    """A dump of a thousand goroutines says no more than one of a few."""
+    lines = [line if len(line) < 400 else line[:400] + "..." for line in text.splitlines()]
+    if len(lines) > first + last:
+        lines[first:-last] = [f"... {len(lines) - first - last} lines ..."]
+    return "\n".join(lines)
+
+
 def judge(run, options, expected):
     """Runs it as often as wanted; the first failure is shown."""
     total = 0.0
@@ -227,7 +235,7 @@ def judge(run, options, expected):
             print(f"[FAILED] {run.title()} ({seconds:.1f} s{which})")
             for what in found:
                 print(f"    {what}")
-            print(f"--- stdout\n{stdout}\n--- stderr\n{stderr}\n---")
+            print(f"--- stdout\n{shortened(stdout)}\n--- stderr\n{shortened(stderr)}\n---")
             return "failed"
     print(f"[  ok  ] {run.title()} ({total:.1f} s)")
     return "ok"
