@@ -432,10 +432,8 @@ extern "C" __attribute__((used)) void weft_goroutine_main() {
 
 std::uint64_t total(Counter counter) noexcept {
   std::uint64_t sum = scheduler.shared_counters.read(counter);
-  for (Processor* p : scheduler.processors) {
-    if (p == nullptr) break;
-    sum += p->counters.read(counter);
-  }
+  const std::uint32_t made = scheduler.processors_made.load_acquire();  // pairs: processors_made
+  for (std::uint32_t i = 0; i < made; ++i) sum += scheduler.processors[i]->counters.read(counter);
   return sum;
 }
 

@@ -14,7 +14,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kLimit = 20s;
+constexpr auto kLimit = 10s;
 
 TEST(HandOff, a_call_is_taken_by_its_word_once) {
   Processor p;
@@ -59,6 +59,44 @@ TEST(HandOff, a_processor_left_idle_by_a_call_takes_what_waits_in_a_busy_one_s_s
     });
     group.wait();
   });
+}
+
+// Every thread is in a call, and a new one may be started only some time after the last. The P that was taken from a call
+// becomes idle with work in its slot, where nobody looked for it when the time had come.
+TEST(HandOff, what_is_in_the_slot_of_a_processor_that_gets_no_thread_is_not_forgotten) {
+  std::atomic<bool> ran{false}, over{false};
+  std::atomic<std::uint32_t> inside{0};
+  const Settings before = scheduler.settings;
+  run([&] {
+    runtime::set_maxprocs(1);
+    scheduler.settings.prompt_threads_per_p = 0;
+    scheduler.settings.thread_interval_ns = 50'000'000;
+    const std::uint32_t callers = scheduler.threads.load_relaxed() + 1;  // no thread is left over from other tests
+    wait_group group;
+    group.add(static_cast<int>(callers) + 1);
+    const auto wait_in_call_for = [](const std::atomic<bool>& flag) {
+      blocking([&] {
+        const auto end = Clock::now() + kLimit;
+        while (!flag && Clock::now() < end) usleep(1000);
+      });
+    };
+    for (std::uint32_t i = 0; i < callers; ++i)
+      go([&] {
+        ++inside;
+        wait_in_call_for(over);
+        group.done();
+      });
+    go([&] {
+      while (inside < callers) this_goroutine::yield();
+      go([&] { ran = true; });
+      wait_in_call_for(ran);
+      EXPECT_TRUE(ran) << "runnable, with an idle P, for " << kLimit / 1s << " s";
+      over = true;
+      group.done();
+    });
+    group.wait();
+  });
+  scheduler.settings = before;
 }
 
 }  // namespace

@@ -60,7 +60,8 @@ struct Scheduler {
   // --- read-mostly ---
   Policy* policy = nullptr;
   Settings settings;
-  base::Atom<std::uint32_t> maxprocs{0};  // changes only while the world is stopped
+  base::Atom<std::uint32_t> processors_made{0};  // at most so many have ever been in use; their counters still count
+  base::Atom<std::uint32_t> maxprocs{0};         // changes only while the world is stopped
   Processor* processors[kMaxProcessors] = {};
   base::Atom<bool> started{false};
   base::Atom<bool> forked{false};   // the child of a fork: there is no runtime here, and never will be
@@ -112,7 +113,8 @@ struct Scheduler {
 // One per process; constant-initialised, so that it can be used before and after main.
 extern Scheduler scheduler;
 
-inline std::uint32_t maxprocs() noexcept { return scheduler.maxprocs.load_relaxed(); }
+// Acquire: who sees a number of Ps sees them made.
+inline std::uint32_t maxprocs() noexcept { return scheduler.maxprocs.load_acquire(); }  // pairs: maxprocs
 
 // Brings up Ps, sysmon's hooks and the first threads. Called once, by the runtime layer.
 void start_scheduler(Policy* policy, std::uint32_t maxprocs);

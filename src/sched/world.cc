@@ -236,7 +236,9 @@ void resize(std::uint32_t n) noexcept {
     empty_processor(*scheduler.processors[i]);
     scheduler.processors[i]->word.store_relaxed(Processor::make_word(PStatus::kStopped, 0, 0));
   }
-  scheduler.maxprocs.store_relaxed(n);
+  if (n > scheduler.processors_made.load_relaxed())
+    scheduler.processors_made.store_release(n);  // pairs: processors_made
+  scheduler.maxprocs.store_release(n);           // pairs: maxprocs
   const int cpus = os::allowed_cpu_count();
   scheduler.overcommitted.store_relaxed(cpus > 0 && n > static_cast<std::uint32_t>(cpus));
   trace::maxprocs_changed(n);
@@ -270,7 +272,8 @@ void forked_in_child() noexcept {
 }
 
 void refuse_in_forked_child() noexcept {
-  base::fatal_exit(2, "weft: the goroutine runtime does not exist in a forked child; only exec or _exit may follow fork");
+  base::fatal_exit(2,
+                   "weft: the goroutine runtime does not exist in a forked child; only exec or _exit may follow fork");
 }
 
 }  // namespace weft::sched
