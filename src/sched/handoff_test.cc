@@ -74,22 +74,22 @@ TEST(HandOff, what_is_in_the_slot_of_a_processor_that_gets_no_thread_is_not_forg
     const std::uint32_t callers = scheduler.threads.load_relaxed() + 1;  // no thread is left over from other tests
     wait_group group;
     group.add(static_cast<int>(callers) + 1);
-    const auto wait_in_call_for = [](const std::atomic<bool>& flag) {
+    const auto wait_in_call_for = [](const std::atomic<bool>& flag, Clock::duration limit) {
       blocking([&] {
-        const auto end = Clock::now() + kLimit;
+        const auto end = Clock::now() + limit;
         while (!flag && Clock::now() < end) usleep(1000);
       });
     };
     for (std::uint32_t i = 0; i < callers; ++i)
       go([&] {
         ++inside;
-        wait_in_call_for(over);
+        wait_in_call_for(over, 2 * kLimit);
         group.done();
       });
     go([&] {
       while (inside < callers) this_goroutine::yield();
       go([&] { ran = true; });
-      wait_in_call_for(ran);
+      wait_in_call_for(ran, kLimit);
       EXPECT_TRUE(ran) << "runnable, with an idle P, for " << kLimit / 1s << " s";
       over = true;
       group.done();

@@ -272,6 +272,8 @@ bool start_machine(Processor& p, bool spinning, Runnable handed) noexcept {
   count(os::current_p(), Counter::kThreadsThrottled);
   if (handed) scheduler.inject.push(handed);
   if (spinning) scheduler.idle.stop_spinning();
+  // Nobody looks into the slot of an idle P.
+  if (const Runnable slotted = p.slot.exchange_acq_rel(Runnable())) scheduler.inject.push(slotted);  // pairs: slot
   scheduler.thread_wanted.store_release(true);  // pairs: thread.wanted
   scheduler.idle.push(p.id, false, maxprocs());
   hooks.poke_sysmon();
