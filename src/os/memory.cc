@@ -47,7 +47,7 @@ GuardKind probe_guard_kind() {
 std::size_t guard_many(std::span<const Range> ranges) {
   static base::Atom<bool> refused{false};
   if (refused.load_relaxed() || ranges.size() < 4) return 0;  // a hint, written once
-  iovec vectors[512];
+  iovec vectors[64];  // few: this runs on the stacks of goroutines
   const std::size_t count = std::min(ranges.size(), std::size(vectors));
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -123,14 +123,23 @@ bool install_guards(std::span<const Range> ranges, GuardKind kind) noexcept {
   return true;
 }
 
-std::size_t mprotect_guard_limit() noexcept {
-  const KeepErrno keep;
+namespace {
+
+std::size_t read_guard_limit() {
   std::size_t maps = 65530;
   if (std::FILE* file = std::fopen("/proc/sys/vm/max_map_count", "re")) {
     if (std::fscanf(file, "%zu", &maps) != 1) maps = 65530;
     std::fclose(file);
   }
   return maps > 8192 ? (maps - 4096) / 2 : 1024;
+}
+
+}  // namespace
+
+std::size_t mprotect_guard_limit() noexcept {
+  const KeepErrno keep;
+  static const std::size_t limit = read_guard_limit();
+  return limit;
 }
 
 }  // namespace weft::os

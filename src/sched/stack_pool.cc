@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kRegionBytes = std::size_t{1} << 30;
 constexpr std::size_t kMaxCarve = 512;
+constexpr std::size_t kGuardBatch = 64;  // few at once: this runs on the stacks of goroutines
 constexpr std::size_t kSharedBatch = 64;
 
 Goroutine* chained(std::uintptr_t bits) { return reinterpret_cast<Goroutine*>(bits); }
@@ -89,14 +90,18 @@ bool StackPool::carve(SizeClass& size_class) noexcept {
   size_class.slots += count;
   size_class.carve_batch = std::min(size_class.carve_batch * 2, kMaxCarve);
 
-  os::Range guards[kMaxCarve];
-  for (std::size_t i = 0; i < count; ++i) guards[i] = {region->base + (first + i) * region->stride, kGuardBytes};
   os::GuardKind kind = os::guard_kind();
   if (kind == os::GuardKind::kMprotect) {
     guards_by_mprotect_ += count;
     if (guards_by_mprotect_ > os::mprotect_guard_limit()) kind = os::GuardKind::kNone;
   }
-  if (!os::install_guards({guards, count}, kind)) unguarded_ = true;
+  os::Range guards[kGuardBatch];
+  for (std::size_t done = 0; done < count; done += kGuardBatch) {
+    const std::size_t batch = std::min(kGuardBatch, count - done);
+    for (std::size_t i = 0; i < batch; ++i)
+      guards[i] = {region->base + (first + done + i) * region->stride, kGuardBytes};
+    if (!os::install_guards({guards, batch}, kind)) unguarded_ = true;
+  }
 
   for (std::size_t i = count; i-- > 0;) size_class.cold.push(region->base + (first + i) * region->stride);
   region->carved.store_release(first + count);  // pairs: stacks.carved
