@@ -3,6 +3,7 @@
 
 #include <cxxabi.h>
 #include <cerrno>
+#include <cstring>
 #include <mutex>
 #include <new>
 
@@ -27,6 +28,8 @@ constexpr std::size_t kSystemStackBytes = 2 * 1024 * 1024;
 #else
 constexpr std::size_t kSystemStackBytes = 256 * 1024;
 #endif
+
+constexpr std::int64_t kNoThreadLimitNs = 500'000'000;
 
 // A42: the goroutine belongs to another thread: it gets this M's P together with it.
 void hand_to_locked_machine(Machine& m, Goroutine* g) noexcept {
@@ -168,6 +171,15 @@ Machine* new_machine_locked(bool by_timer) noexcept {
 }
 
 void thread_refused(int error) noexcept {
+  if (scheduler.threads.load_relaxed() == 0) {
+    // Not one thread to run goroutines: that may pass, but it must not last in silence.
+    static base::Atom<std::int64_t> since_ns{0};
+    std::int64_t never = 0;
+    if (!since_ns.cas_relaxed(never, os::now_ns()) && os::now_ns() - never > kNoThreadLimitNs)
+      base::fatal_exit(2, "weft: the system refuses to create the first thread that could run goroutines (%s); raise the "
+                       "limit on threads (ulimit -u, pids.max)", std::strerror(error));
+    return;
+  }
   static base::Atom<bool> told{false};
   if (told.exchange_relaxed(true)) return;
   hooks.warn_thread_refused(error);
@@ -190,11 +202,13 @@ bool start_thread_for(Machine& m) noexcept {
     scheduler.threads_created.fetch_add_relaxed(1);
     return true;
   }
+  {
+    std::lock_guard guard(scheduler.machines_lock);
+    m.free_next = scheduler.free_machines;
+    scheduler.free_machines = &m;
+    scheduler.threads.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
+  }
   thread_refused(error);
-  std::lock_guard guard(scheduler.machines_lock);
-  m.free_next = scheduler.free_machines;
-  scheduler.free_machines = &m;
-  scheduler.threads.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
   return false;
 }
 
