@@ -41,6 +41,7 @@ SpawnExtra* extra_of(const spawn_record* record) noexcept {
 }
 
 void destroy_extra(SpawnExtra* extra) noexcept {
+  if (extra->g != nullptr) scheduler.stacks.give_sized(extra->g);
   delete extra->inherited;
   delete extra;
 }
@@ -63,18 +64,17 @@ void* take_block_for(prepared_record spawn, std::size_t state_size) {
 }
 
 prepared_record prepare_extended(const go_options& options) {
-  auto extra = std::make_unique<SpawnExtra>();
+  std::unique_ptr<SpawnExtra, void (*)(SpawnExtra*) noexcept> extra(new SpawnExtra, destroy_extra);
   extra->name = options.name;
   if (options.stack_size != 0) {
     if (options.stack_size > sched::kMaxStackBytes) throw std::bad_alloc();
-    extra->stack_size = std::max(options.stack_size, sched::kMinStackBytes);
+    extra->g = scheduler.stacks.take_sized(std::max(options.stack_size, sched::kMinStackBytes));
+    if (extra->g == nullptr) throw std::bad_alloc();
   }
   extra->idle = options.idle;
   if (const sched::Goroutine* parent = os::current_g()) extra->parent = parent->id;
   if (const sched::Locals* locals = inheritable_locals()) extra->inherited = locals->inherit();
-  std::unique_ptr<sched::Locals> inherited(extra->inherited);
   spawn_record* record = take_record();
-  inherited.release();
   SpawnExtra* raw = extra.release();
   std::memcpy(record->closure, &raw, sizeof raw);
   return {record, true};

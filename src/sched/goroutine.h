@@ -20,6 +20,7 @@
 //               the switch. The memory is never unmapped: a stale pointer reads a dead G, not a fault.
 namespace weft::sched {
 
+struct Goroutine;
 struct Machine;
 struct Processor;
 class Locals;
@@ -27,11 +28,11 @@ class Locals;
 // What a spawn with options (name, stack size, idle priority, inherited locals) carries beside the record.
 struct SpawnExtra {
   std::string name;
-  std::size_t stack_size = 0;  // 0: default
   bool idle = false;
   std::uint64_t id = 0;  // 0: given at the start
   std::uint64_t parent = 0;
   Locals* inherited = nullptr;
+  Goroutine* g = nullptr;  // with a stack of its own size: taken at the spawn, so that who asks for too much hears of it there
 };
 
 enum GFlags : std::uint8_t {

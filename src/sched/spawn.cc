@@ -12,8 +12,9 @@ namespace weft::sched {
 
 Goroutine* take_goroutine_for(Processor& p, Runnable record) noexcept {
   SpawnExtra& extra = extra_of(record);
-  Goroutine* g = extra.stack_size == 0 ? scheduler.stacks.take(p) : scheduler.stacks.take_sized(extra.stack_size);
+  Goroutine* g = extra.g != nullptr ? extra.g : scheduler.stacks.take(p);
   if (g == nullptr) return nullptr;
+  extra.g = nullptr;
   g->flags |= kGDetails;
   if (extra.idle) g->flags |= kGIdle;
   g->id = extra.id;
