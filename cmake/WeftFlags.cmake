@@ -42,6 +42,9 @@ target_compile_definitions(weft_flags INTERFACE WEFT_DEBUG_CHECKS=$<BOOL:${WEFT_
 set(WEFT_SANITIZE_OPTIONS "")
 if(WEFT_SANITIZE)
   set(WEFT_SANITIZE_OPTIONS "-fsanitize=${WEFT_SANITIZE}")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # sees uninitialised members in instrumented std::regex
+    list(APPEND WEFT_SANITIZE_OPTIONS -Wno-maybe-uninitialized)
+  endif()
   if(WEFT_SANITIZE MATCHES "undefined")
     list(APPEND WEFT_SANITIZE_OPTIONS -fno-sanitize-recover=undefined)
   endif()

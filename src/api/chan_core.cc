@@ -41,7 +41,7 @@ inline void chan_core::move(void* to, void* from) const noexcept {
     std::memcpy(to, from, 8);
   } else if (ops_->size == 4) {
     std::memcpy(to, from, 4);
-  } else {
+  } else if (ops_->size != 0) {  // an empty type has no buffer to point to
     std::memcpy(to, from, ops_->size);
   }
 }

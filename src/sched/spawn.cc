@@ -22,6 +22,7 @@ Goroutine* take_goroutine_for(Processor& p, Runnable record) noexcept {
   g->locals = extra.inherited;
   extra.inherited = nullptr;
   if (!extra.name.empty()) g->name = new (std::nothrow) std::string(std::move(extra.name));
+  arch::fiber_release(record.record());  // the goroutine frees the extra
   return g;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// test-labels: no-asan no-tsan
 #include <cstdlib>
 #include <new>
 #include <vector>

@@ -157,7 +157,7 @@ TEST_P(Exit, the_closure_and_the_count_are_given_back) {
   };
   for (int i = 0; i < count; ++i) {
     group.add(1);
-    weft::go([&, counted = Counted()] {
+    weft::go([&, i, counted = Counted()] {
       const Unwound note{unwound};
       if (i % 2 == 0) weft::this_goroutine::yield();
       group.done();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// test-labels: no-tsan
 #include <cerrno>
 #include <exception>
 #include <memory>
