@@ -35,6 +35,8 @@ class RuntimeTest : public ::testing::TestWithParam<Configuration> {
   static int procs() { return GetParam().maxprocs; }
 
  protected:
+  explicit RuntimeTest(int limit_seconds = 40 * kSlowdown) : watchdog_(limit_seconds) {}
+
   void SetUp() override {
     runtime::set_policy(GetParam().policy);
     runtime::set_maxprocs(GetParam().maxprocs);
@@ -48,7 +50,7 @@ class RuntimeTest : public ::testing::TestWithParam<Configuration> {
   std::size_t baseline() const { return baseline_; }
 
  private:
-  Watchdog watchdog_{40 * kSlowdown};
+  Watchdog watchdog_;
   std::size_t baseline_ = 0;
 };
 
