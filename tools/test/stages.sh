@@ -6,6 +6,7 @@
 # `skip REASON` when what it would check is not there. Order: cheap and telling first.
 
 all_stages=(lint dev release clang model asan tsan aarch64 consumers command)
+default_stages=(lint dev release model consumers command)
 quick_stages=(lint dev)
 
 total_passed=0 total_failed=0 total_skipped=0
@@ -241,12 +242,16 @@ duration() {
 }
 
 test_main() {
-  local stages=("${all_stages[@]}") only='' start stage_start name
+  local stages=("${default_stages[@]}") only='' start stage_start name
   while (($#)); do
     case $1 in
       -h | --help) help_for test && exit 0 ;;
       --quick) stages=("${quick_stages[@]}") ;;
-      --long) long=yes ;;
+      --all) stages=("${all_stages[@]}") ;;
+      --long)
+        long=yes
+        stages=("${all_stages[@]}")
+        ;;
       --only)
         [[ -n ${2:-} ]] || bad_use test "--only needs the names of stages"
         only=$2
