@@ -173,8 +173,9 @@ void start_the_world() noexcept {
 
 void stop_the_world_for_exit(std::int64_t limit_ns) noexcept {
   const std::int64_t deadline = os::now_ns() + limit_ns;
-  const bool our_turn = turn.take(deadline);  // never passed on
-  scheduler.exiting.store_release(true);      // pairs: exiting
+  const bool stopped_already = stopper.load_relaxed() == own_name();  // exit() inside stop_the_world()
+  const bool our_turn = !stopped_already && turn.take(deadline);      // never passed on
+  scheduler.exiting.store_release(true);                              // pairs: exiting
   if (our_turn) begin_stop(deadline);
   if (Machine* m = os::current_m()) {
     // exit() from a goroutine: what destructors do is a plain thread's, lest a wait of theirs let other goroutines run.
