@@ -6,7 +6,7 @@
 # `skip REASON` when what it would check is not there. Order: cheap and telling first.
 
 all_stages=(lint dev release clang model asan tsan aarch64 consumers command)
-default_stages=(lint dev release model consumers command)
+default_stages=(lint dev model consumers command)
 quick_stages=(lint dev)
 
 total_passed=0 total_failed=0 total_skipped=0
