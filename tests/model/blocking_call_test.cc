@@ -31,16 +31,16 @@ struct WithoutAnyAcquire : WithoutOrderedCas {
 // M 1 makes calls; sysmon takes its P away when two looks see the same one and gives it to M 2, which makes a call of its own;
 // somebody who stops the world takes it at first sight.
 template <class Mutation, class Word>
-struct Calls : rl::test_suite<Calls<Mutation, Word>, 3> {
+struct Calls : Simulation<3> {
   RelacyAtom<std::uint64_t, Mutation> word{Processor::make_word(PStatus::kRunning, 1, 0)};
   RelacyAtom<int> in_call{0};   // goroutines in calls whose P was taken away
   rl::var<unsigned> wired_to;   // Processor::m and all that only its owner touches
   unsigned calls_made[3] = {};  // the simulation's own knowledge
   unsigned stopped = 0;
 
-  void before() { wired_to(RL_INFO) = 1; }
+  void before() override { wired_to(RL_INFO) = 1; }
 
-  void thread(unsigned id) {
+  void thread(unsigned id) override {
     switch (id) {
       case 0: make_calls(1, 2); break;
       case 1: watch(); break;
@@ -96,7 +96,7 @@ struct Calls : rl::test_suite<Calls<Mutation, Word>, 3> {
     }
   }
 
-  void after() {
+  void after() override {
     RL_ASSERT(in_call.load_relaxed() == 0);
     const std::uint64_t last = word.load_relaxed();
     const bool is_stopped = Processor::status_of(last) == PStatus::kStopped;

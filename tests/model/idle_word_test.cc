@@ -39,11 +39,11 @@ struct Word {
 
 // Everybody takes and gives: the stack under ABA.
 template <class Mutation>
-struct TakeAndGive : rl::test_suite<TakeAndGive<Mutation>, 3>, Word<Mutation, 3> {
-  void before() {
+struct TakeAndGive : Simulation<3>, Word<Mutation, 3> {
+  void before() override {
     for (std::uint32_t i = 0; i < 3; ++i) RL_ASSERT(this->word.push(i, false, 3));
   }
-  void thread(unsigned) {
+  void thread(unsigned) override {
     for (int round = 0; round < 2; ++round) {
       const std::int32_t first = this->word.pop();
       if (first < 0) continue;
@@ -57,7 +57,7 @@ struct TakeAndGive : rl::test_suite<TakeAndGive<Mutation>, 3>, Word<Mutation, 3>
       RL_ASSERT(this->word.push(static_cast<std::uint32_t>(second), false, 3));
     }
   }
-  void after() {
+  void after() override {
     RL_ASSERT(this->word.look().idle() == 3 && this->word.look().spinning() == 0);
     RL_ASSERT(this->count_idle() == 3);
     RL_ASSERT(this->word.look().idle() == 0 && this->word.look().head() == -1);
@@ -66,15 +66,15 @@ struct TakeAndGive : rl::test_suite<TakeAndGive<Mutation>, 3>, Word<Mutation, 3>
 
 // Two spinners with a P each, and a third P that is busy for a while: the last spinner may leave only after that.
 template <class Mutation, bool Refuses>
-struct LastSpinner : rl::test_suite<LastSpinner<Mutation, Refuses>, 3>, Word<Mutation, 3> {
+struct LastSpinner : Simulation<3>, Word<Mutation, 3> {
   static constexpr std::uint32_t kMaxprocs = 3;
 
-  void before() {
+  void before() override {
     for (std::int32_t i = 0; i < 3; ++i) this->hold(i);
     for (std::uint32_t i = 0; i < 2; ++i) RL_ASSERT(this->word.push(i, false, kMaxprocs));
     for (std::uint32_t i = 0; i < 2; ++i) RL_ASSERT(this->word.pop_spinning() >= 0);
   }
-  void thread(unsigned id) {
+  void thread(unsigned id) override {
     if (id == 2) {
       this->let_go(2);
       RL_ASSERT(this->word.push(2, false, kMaxprocs));
@@ -83,29 +83,29 @@ struct LastSpinner : rl::test_suite<LastSpinner<Mutation, Refuses>, 3>, Word<Mut
     this->let_go(static_cast<std::int32_t>(id));
     while (!this->word.push(id, true, Refuses ? kMaxprocs : 0)) rl::yield(1, RL_INFO);
   }
-  void invariant() {
+  void invariant() override {
     const IdleView view = this->word.look();
     RL_ASSERT(view.spinning() <= kMaxprocs);                                         // W1
     RL_ASSERT(view.spinning() > 0 || view.idle() == 0 || view.idle() == kMaxprocs);  // W2
   }
-  void after() { RL_ASSERT(this->word.look().idle() == 3 && this->count_idle() == 3); }
+  void after() override { RL_ASSERT(this->word.look().idle() == 3 && this->count_idle() == 3); }
 };
 
 // Who finds work wakes one more, and only one: pop_for_new_spinner() under contention.
 template <class Mutation>
-struct OneNewSpinner : rl::test_suite<OneNewSpinner<Mutation>, 3>, Word<Mutation, 3> {
+struct OneNewSpinner : Simulation<3>, Word<Mutation, 3> {
   unsigned won = 0;
 
-  void before() {
+  void before() override {
     for (std::uint32_t i = 0; i < 2; ++i) RL_ASSERT(this->word.push(i, false, 3));
   }
-  void thread(unsigned) {
+  void thread(unsigned) override {
     const std::int32_t index = this->word.pop_for_new_spinner();
     if (index < 0) return;
     this->hold(index);
     ++won;
   }
-  void after() {
+  void after() override {
     RL_ASSERT(won == 1);
     RL_ASSERT(this->word.look().idle() == 1 && this->word.look().spinning() == 1);
     const IdleView before = this->word.stop_spinning();
@@ -116,14 +116,14 @@ struct OneNewSpinner : rl::test_suite<OneNewSpinner<Mutation>, 3>, Word<Mutation
 
 // Spinning starts and stops; never more than half of the busy Ps.
 template <class Mutation>
-struct SpinnersCounted : rl::test_suite<SpinnersCounted<Mutation>, 4>, Word<Mutation, 4> {
-  void before() { RL_ASSERT(this->word.push(3, false, 4)); }  // three busy
-  void thread(unsigned) {
+struct SpinnersCounted : Simulation<4>, Word<Mutation, 4> {
+  void before() override { RL_ASSERT(this->word.push(3, false, 4)); }  // three busy
+  void thread(unsigned) override {
     for (int round = 0; round < 2; ++round)
       if (this->word.try_start_spinning(4)) this->word.stop_spinning();
   }
-  void invariant() { RL_ASSERT(this->word.look().spinning() <= 2); }
-  void after() {
+  void invariant() override { RL_ASSERT(this->word.look().spinning() <= 2); }
+  void after() override {
     RL_ASSERT(this->word.look().spinning() == 0 && this->word.look().idle() == 1);
     RL_ASSERT(!this->word.try_start_spinning(1));  // with one P there is nobody to steal from
   }
@@ -131,19 +131,19 @@ struct SpinnersCounted : rl::test_suite<SpinnersCounted<Mutation>, 4>, Word<Muta
 
 // The passive spinner's sleep ends once: one of those who want to wake it does, or it wakes by itself.
 template <class Mutation>
-struct PassiveWokenOnce : rl::test_suite<PassiveWokenOnce<Mutation>, 3>, Word<Mutation, 2> {
+struct PassiveWokenOnce : Simulation<3>, Word<Mutation, 2> {
   unsigned woken = 0;
 
-  void before() {
+  void before() override {
     RL_ASSERT(this->word.try_start_spinning(2));
     RL_ASSERT(!this->word.set_passive(true).passive());
     RL_ASSERT(this->word.look().passive() && this->word.look().suppressed());
   }
-  void thread(unsigned id) {
+  void thread(unsigned id) override {
     if (id == 0) this->word.lift_suppression();
     if (this->word.clear_passive()) ++woken;
   }
-  void after() {
+  void after() override {
     RL_ASSERT(woken == 1);
     RL_ASSERT(!this->word.look().passive() && !this->word.look().suppressed() && this->word.look().spinning() == 1);
   }

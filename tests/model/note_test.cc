@@ -10,12 +10,12 @@ namespace {
 constexpr std::int64_t kSoon = 1;
 
 // As machines use it: gifts are written before the bell is rung, the sleeper looks at all of them after each ring.
-struct TwoGivers : rl::test_suite<TwoGivers, 3> {
+struct TwoGivers : Simulation<3> {
   os_model::Note note;
   RelacyAtom<unsigned> gift[2];
   rl::var<unsigned> contents[2];
 
-  void thread(unsigned id) {
+  void thread(unsigned id) override {
     if (id < 2) {
       contents[id](RL_INFO) = id + 1;
       gift[id].store_release(1);
@@ -36,11 +36,11 @@ struct TwoGivers : rl::test_suite<TwoGivers, 3> {
 };
 
 // The signal alone orders what comes before it and after the wait.
-struct SignalOrders : rl::test_suite<SignalOrders, 2> {
+struct SignalOrders : Simulation<2> {
   os_model::Note note;
   rl::var<unsigned> contents;
 
-  void thread(unsigned id) {
+  void thread(unsigned id) override {
     if (id == 0) {
       contents(RL_INFO) = 1;
       note.signal();
@@ -52,11 +52,11 @@ struct SignalOrders : rl::test_suite<SignalOrders, 2> {
 };
 
 // A wait that timed out leaves the signal for the next one; one that was signalled consumes it.
-struct TimeLimit : rl::test_suite<TimeLimit, 2> {
+struct TimeLimit : Simulation<2> {
   os_model::Note note;
   bool signalled = false;
 
-  void thread(unsigned id) {
+  void thread(unsigned id) override {
     if (id == 0) {
       signalled = true;  // no switch between this and the exchange in signal(): the truth about it
       note.signal();

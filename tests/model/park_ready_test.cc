@@ -33,11 +33,11 @@ struct Goroutine {
 
 // A goroutine parks on one M and is made ready at once on another, and then the other way round.
 template <class Mutation, bool Waits>
-struct ParkAndReady : rl::test_suite<ParkAndReady<Mutation, Waits>, 2> {
+struct ParkAndReady : Simulation<2> {
   Goroutine<Mutation> g;
   sched::RunQueue<unsigned, 2, RelacyAtomics<>> published[2];  // where the M named will find it
 
-  void before() { g.stack(RL_INFO) = 0; }
+  void before() override { g.stack(RL_INFO) = 0; }
 
   void park_for(unsigned m) {
     g.run();
@@ -50,7 +50,7 @@ struct ParkAndReady : rl::test_suite<ParkAndReady<Mutation, Waits>, 2> {
     if (Waits) g.take();
     g.run();
   }
-  void thread(unsigned m) {
+  void thread(unsigned m) override {
     if (m == 0) {
       park_for(1);
       resume_on(0);
@@ -59,21 +59,21 @@ struct ParkAndReady : rl::test_suite<ParkAndReady<Mutation, Waits>, 2> {
       park_for(0);
     }
   }
-  void after() { RL_ASSERT(g.stack(RL_INFO).load() == 6); }
+  void after() override { RL_ASSERT(g.stack(RL_INFO).load() == 6); }
 };
 
 enum class WaitsOn { kSystemStack, kOwnStack };
 
 // Two Ms, each leaving its goroutine for the other's, both published and neither saved yet.
 template <WaitsOn Where>
-struct LeavingForEachOther : rl::test_suite<LeavingForEachOther<Where>, 2> {
+struct LeavingForEachOther : Simulation<2> {
   Goroutine<Faithful> g[2];
   RelacyAtom<unsigned> published[2];
 
-  void before() {
+  void before() override {
     for (auto& each : g) each.stack(RL_INFO) = 0;
   }
-  void thread(unsigned m) {
+  void thread(unsigned m) override {
     Goroutine<Faithful>& own = g[m];
     Goroutine<Faithful>& target = g[1 - m];
     own.run();
@@ -90,7 +90,7 @@ struct LeavingForEachOther : rl::test_suite<LeavingForEachOther<Where>, 2> {
     }
     target.run();
   }
-  void after() {
+  void after() override {
     for (auto& each : g) RL_ASSERT(each.stack(RL_INFO).load() == 3);
   }
 };

@@ -9,11 +9,11 @@ namespace weft::model {
 namespace {
 
 template <class Mutation, unsigned Items, unsigned Capacity, int Raids, int Threads>
-struct OwnerAndThieves : rl::test_suite<OwnerAndThieves<Mutation, Items, Capacity, Raids, Threads>, Threads> {
+struct OwnerAndThieves : Simulation<Threads> {
   sched::RecordDeque<unsigned, Capacity, RelacyAtomics<Mutation>> deque;
   Ledger<Items> ledger;
 
-  void thread(unsigned id) {
+  void thread(unsigned id) override {
     if (id == 0) {
       own();
     } else {
@@ -44,7 +44,7 @@ struct OwnerAndThieves : rl::test_suite<OwnerAndThieves<Mutation, Items, Capacit
       if (const unsigned item = deque.steal()) ledger.take(item);
   }
 
-  void after() {
+  void after() override {
     while (const unsigned item = deque.steal()) ledger.take(item);
     ledger.check_all_taken();
     RL_ASSERT(deque.empty() && deque.size() == 0);

@@ -3,7 +3,10 @@
 // Include this last: relacy's macros rename parts of the language and of libc for everything after it.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <new>
 #include <source_location>
 #include <string>
 
@@ -147,16 +150,19 @@ struct WithoutOrderedCas : Faithful {
 
 // --- running ---
 
-struct Search {
-  rl::scheduler_type_e scheduler = rl::sched_random;
-  rl::iteration_t iterations = 20'000;
-  unsigned context_bound = 2;
-  unsigned depth = 2'000;  // steps after which an execution counts as one that never ends
-};
+enum class Scheduler { kRandom, kBounded, kFull };
 
-inline Search random_search(rl::iteration_t iterations) { return {.iterations = iterations}; }
-inline Search bounded_search(unsigned switches) { return {.scheduler = rl::sched_bound, .context_bound = switches}; }
-inline Search full_search() { return {.scheduler = rl::sched_full}; }
+// The kind is part of the type: relacy instantiates a whole simulator for each model and kind.
+template <Scheduler Kind>
+struct Search {
+  rl::iteration_t iterations = 0;  // random: how many
+  unsigned context_bound = 0;      // bounded: every execution with at most so many switches that nothing forced
+};
+inline Search<Scheduler::kRandom> random_search(rl::iteration_t iterations) { return {.iterations = iterations}; }
+inline Search<Scheduler::kBounded> bounded_search(unsigned switches) { return {.context_bound = switches}; }
+inline Search<Scheduler::kFull> full_search() { return {}; }
+
+constexpr unsigned kStepsWithoutEnd = 2'000;  // an execution of so many steps counts as one that never ends
 
 struct Verdict {
   rl::test_result_e result;
@@ -164,23 +170,79 @@ struct Verdict {
   std::string report;  // of a failure: what every thread did
 };
 
-template <class Model>
-Verdict explore(const Search& search) {
-  rl::ostringstream report,
-      progress;  // allocates behind relacy's back: it is written to while relacy owns operator new
+// A model: what each thread does, what holds before, after and at every step.
+template <int Threads>
+class Simulation {
+ public:
+  static constexpr int kThreads = Threads;
+  virtual ~Simulation() = default;
+  virtual void before() {}
+  virtual void thread(unsigned id) = 0;
+  virtual void after() {}
+  virtual void invariant() {}
+};
+
+// What relacy sees of it. Compiling its simulator takes seconds, so there is one for each number of threads, not for each model.
+template <int Threads>
+class Stage : public rl::test_suite<Stage<Threads>, Threads> {
+ public:
+  static inline Simulation<Threads>* (*construct)(void* storage);
+
+  Stage() : model_(construct(storage_)) {}
+  ~Stage() { model_->~Simulation(); }
+  void before() { model_->before(); }
+  void thread(unsigned id) { model_->thread(id); }
+  void after() { model_->after(); }
+  void invariant() { model_->invariant(); }
+
+ private:
+  alignas(64) static inline std::byte storage_[4096];
+  Simulation<Threads>* model_;
+
+  template <class Model, Scheduler Kind>
+  friend Verdict explore(const Search<Kind>& search);
+};
+
+template <class Test, Scheduler Kind>
+struct SimulatorOf {
+  using type = rl::random_scheduler<Test::params::thread_count>;
+};
+template <class Test>
+struct SimulatorOf<Test, Scheduler::kBounded> {
+  using type = rl::context_bound_scheduler<Test::params::thread_count>;
+};
+template <class Test>
+struct SimulatorOf<Test, Scheduler::kFull> {
+  using type = rl::full_search_scheduler<Test::params::thread_count>;
+};
+
+// rl::simulate() for one kind of search: a failure is run a second time, with its history.
+template <class Model, Scheduler Kind>
+Verdict explore(const Search<Kind>& search) {
+  using Test = Stage<Model::kThreads>;
+  using Simulator = typename SimulatorOf<Test, Kind>::type;
+  static_assert(sizeof(Model) <= sizeof Test::storage_ && alignof(Model) <= 64);
+  Test::construct = [](void* storage) -> Simulation<Model::kThreads>* { return ::new (storage) Model; };
+  rl::ostringstream report, progress, state, same_state;  // they allocate behind the back of relacy's operator new
   rl::test_params parameters;
   parameters.output_stream = &report;
   parameters.progress_stream = &progress;
-  parameters.search_type = search.scheduler;
+  parameters.search_type = Kind == Scheduler::kRandom    ? rl::sched_random
+                           : Kind == Scheduler::kBounded ? rl::sched_bound
+                                                         : rl::sched_full;
   parameters.iteration_count = search.iterations;
   parameters.context_bound = search.context_bound;
-  parameters.execution_depth_limit = search.depth;
-  rl::simulate<Model>(parameters);
+  parameters.execution_depth_limit = kStepsWithoutEnd;
+  if (rl::run_test<Test, Simulator>(parameters, state, false) != rl::test_result_success) {
+    parameters.initial_state = state.str();
+    parameters.collect_history = true;
+    rl::run_test<Test, Simulator>(parameters, same_state, true);
+  }
   return {parameters.test_result, parameters.stop_iteration, std::string(report.str().c_str())};
 }
 
-template <class Model>
-testing::AssertionResult holds(const Search& search) {
+template <class Model, Scheduler Kind>
+testing::AssertionResult holds(const Search<Kind>& search) {
   const Verdict verdict = explore<Model>(search);
   if (verdict.result == rl::test_result_success)
     return testing::AssertionSuccess() << verdict.executions << " executions";
@@ -188,8 +250,8 @@ testing::AssertionResult holds(const Search& search) {
 }
 
 // The mutant must be found out, and for one of the reasons it was made for.
-template <class Mutant>
-testing::AssertionResult is_caught(const Search& search, std::initializer_list<rl::test_result_e> as) {
+template <class Mutant, Scheduler Kind>
+testing::AssertionResult is_caught(const Search<Kind>& search, std::initializer_list<rl::test_result_e> as) {
   const Verdict verdict = explore<Mutant>(search);
   for (const rl::test_result_e reason : as)
     if (verdict.result == reason) return testing::AssertionSuccess();

@@ -9,13 +9,13 @@ namespace weft::model {
 namespace {
 
 template <class Mutation, unsigned Items, unsigned Capacity, int Raids, int Threads>
-struct OwnerAndThieves : rl::test_suite<OwnerAndThieves<Mutation, Items, Capacity, Raids, Threads>, Threads> {
+struct OwnerAndThieves : Simulation<Threads> {
   sched::RunQueue<unsigned, Capacity, RelacyAtomics<Mutation>> queue;
   Ledger<Items> ledger;
 
-  void before() { queue.start_counters_at(0xFFFF'FFFEu); }
+  void before() override { queue.start_counters_at(0xFFFF'FFFEu); }
 
-  void thread(unsigned id) {
+  void thread(unsigned id) override {
     if (id == 0) {
       own();
     } else {
@@ -47,7 +47,7 @@ struct OwnerAndThieves : rl::test_suite<OwnerAndThieves<Mutation, Items, Capacit
     }
   }
 
-  void after() {
+  void after() override {
     while (const unsigned item = queue.pop()) ledger.take(item);
     ledger.check_all_taken();
     RL_ASSERT(queue.empty() && queue.size() == 0);

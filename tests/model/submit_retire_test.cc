@@ -27,7 +27,7 @@ struct WithoutSuccessor : Protocol {
 // first ends only when the other one has been run, so both Ms must get one: a lost wake-up shows as a deadlock (everybody
 // sleeps) or as an execution without end (one waits, the other sleeps).
 template <class Mutation, class Steps>
-struct SubmitAndRetire : rl::test_suite<SubmitAndRetire<Mutation, Steps>, 3> {
+struct SubmitAndRetire : Simulation<3> {
   static constexpr unsigned kItems = 2;
   static constexpr std::uint32_t kMaxprocs = 2;
   using Atomics = RelacyAtomics<Mutation>;
@@ -48,11 +48,11 @@ struct SubmitAndRetire : rl::test_suite<SubmitAndRetire<Mutation, Steps>, 3> {
   rl::mutex lock;
   RelacyAtom<unsigned> over{0};
 
-  void before() {
+  void before() override {
     for (int i = 0; i < 2; ++i) machines[i].p = i;
   }
 
-  void thread(unsigned id) {
+  void thread(unsigned id) override {
     if (id == 2) {
       submit();
     } else {
@@ -154,8 +154,8 @@ struct SubmitAndRetire : rl::test_suite<SubmitAndRetire<Mutation, Steps>, 3> {
     while (over.load_acquire() == 0) rl::yield(1, RL_INFO);
   }
 
-  void invariant() { RL_ASSERT(idle.look().spinning() <= kMaxprocs); }
-  void after() { ledger.check_all_taken(); }
+  void invariant() override { RL_ASSERT(idle.look().spinning() <= kMaxprocs); }
+  void after() override { ledger.check_all_taken(); }
 };
 
 template <class Mutation, class Steps = Protocol>
