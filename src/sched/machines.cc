@@ -288,32 +288,27 @@ bool start_machine(Processor& p, bool spinning, Runnable handed) noexcept {
   if (spinning) scheduler.idle.stop_spinning();
   // Nobody looks into the slot of an idle P.
   if (const Runnable slotted = p.slot.exchange_acq_rel(Runnable())) scheduler.inject.push(slotted);  // pairs: slot
-  scheduler.thread_wanted.store_release(true);  // pairs: thread.wanted
+  // In this order: sysmon takes the wish first and looks for an idle P then.
   scheduler.idle.push(p.id, false, maxprocs());
+  scheduler.thread_wanted.store_release(true);  // pairs: thread.wanted
   hooks.poke_sysmon();
   check_thread_limit();
   return false;
 }
 
 void retry_wanted_thread() noexcept {
-  if (!scheduler.thread_wanted.load_acquire()) return;  // pairs: thread.wanted
+  if (!scheduler.thread_wanted.load_relaxed()) return;
+  // Taken before the look around: a wish that comes during it stays for the next time.
+  scheduler.thread_wanted.exchange_acq_rel(false);  // pairs: thread.wanted
   const bool unwatched_timers = next_timer_ns() != TimerHeap::kNever && scheduler.poller.m.load_relaxed() == nullptr;
-  if (!work_exists(nullptr) && !unwatched_timers) {
-    scheduler.thread_wanted.store_release(false);  // pairs: thread.wanted
-    return;
-  }
+  if (!work_exists(nullptr) && !unwatched_timers) return;  // who brings the next work wakes somebody
   const std::int32_t index = scheduler.idle.pop();
-  if (index < 0) {
-    scheduler.thread_wanted.store_release(false);  // pairs: thread.wanted
-    return;
-  }
+  if (index < 0) return;
   Processor& p = *scheduler.processors[index];
-  if (start_machine_for(p, false, Runnable(), true)) {
-    scheduler.thread_wanted.store_release(scheduler.idle.look().idle() > 0);  // pairs: thread.wanted
-  } else {
-    scheduler.idle.push(p.id, false, maxprocs());
-    check_thread_limit();
-  }
+  const bool started = start_machine_for(p, false, Runnable(), true);
+  if (!started) scheduler.idle.push(p.id, false, maxprocs());
+  if (scheduler.idle.look().idle() > 0) scheduler.thread_wanted.store_release(true);  // pairs: thread.wanted
+  if (!started) check_thread_limit();
 }
 
 void wake_one(Processor* p) noexcept {
