@@ -40,8 +40,7 @@ void run_for_task(State* state, F& f) {
   struct guard {
     State* state;
     ~guard() {
-      state->finish();
-      if (state->drop()) destroy_state(state);
+      if (state->finish()) destroy_state(state);
     }
   } end{state};
   state->begin();
@@ -120,9 +119,7 @@ class [[nodiscard]] task {
       detail::throw_exiting();
     struct guard {
       detail::task_state<T>* state;
-      ~guard() {
-        if (state->drop()) detail::destroy_state(state);
-      }
+      ~guard() { detail::destroy_state(state); }
     } end{std::exchange(state_, nullptr)};
     if (end.state->exited) throw goroutine_exited();
     if (end.state->error) std::rethrow_exception(end.state->error);
@@ -151,7 +148,7 @@ class [[nodiscard]] task {
       throw logic_error(std::string("weft: task::") + what + ": the task was joined, detached or moved from before");
   }
   void drop() noexcept {
-    if (state_->drop()) detail::destroy_state(state_);
+    if (state_->abandon()) detail::destroy_state(state_);
     state_ = nullptr;
   }
   void release() noexcept {

@@ -10,6 +10,8 @@
 
 // Join.
 //   Protocol   word: 0 -> waiter (the joiner, by CAS) -> done (the goroutine, by exchange); whoever finds a waiter wakes it.
+//   Memory     the exchange is the goroutine's last access to the state: whoever sees `done` owns it. A task that lets go
+//              before (detach) leaves `abandoned` by exchange: of the two exchanges the later one sees the other and destroys.
 //   Time limit a joiner that gives up takes its waiter back by CAS; if the goroutine has it already, it waits for the
 //              goroutine's last access (`success`), which is imminent: the goroutine does not block in between.
 namespace weft::detail {
@@ -35,17 +37,18 @@ task_core::task_core() : id_(reserve_id()) {}
 
 void task_core::begin() noexcept { os::current_g()->id = id_; }
 
-void task_core::finish() noexcept {
+bool task_core::finish() noexcept {
   if (exited && is_main) {
     sched::scheduler.main_exited.fetch_add_relaxed(1);
-    return;  // as in Go: the others go on, and nobody returns from run()
+    return false;  // as in Go: the others go on, and nobody returns from run()
   }
   WEFT_DELAY_SITE("task.finishing");
   const std::uintptr_t before = word_.exchange(kDone, std::memory_order_acq_rel);  // pairs: task.word
-  if (before == 0) return;
+  if (before == 0) return false;
+  if (before == kAbandoned) return true;
   if ((before & kWaiter) == 0) {
     sched::ready(reinterpret_cast<sched::Goroutine*>(before));
-    return;
+    return false;
   }
   auto* waiter = reinterpret_cast<Waiter*>(before & ~kWaiter);
   const sched::Sleeper who = waiter->who;
@@ -54,6 +57,7 @@ void task_core::finish() noexcept {
   } else {
     released(*waiter).store(true, std::memory_order_release);  // pairs: task.released
   }
+  return false;
 }
 
 void task_core::wait_slow() noexcept {

@@ -2,7 +2,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "arch/context_layout.h"
 
@@ -16,14 +15,12 @@
 //              so that backtraces and exceptions end there.
 extern "C" {
 
-// Saves the current context in *save_sp (release) and resumes `to`.
-void weft_switch_context(void** save_sp, void* to) noexcept;
+// Saves the current context in *save_sp (release) and resumes `to`; a fresh one (fresh_context) starts with
+// weft_goroutine_main.
+void weft_switch_context(void** save_sp, void* to, bool fresh) noexcept;
 
-// Resumes `to`, forgetting the current context.
-[[noreturn]] void weft_jump_context(void* to) noexcept;
-
-// Where a fresh context starts: calls weft_goroutine_main on its stack. Not callable.
-void weft_context_entry() noexcept;
+// Resumes `to`, forgetting the current context. Jumped to, not called: arch::jump_context.
+void weft_jump_context(void* to) noexcept;
 
 // Runs function(argument) on top of the suspended context `sp`, as if that context had called it, then returns.
 // The context must stay suspended meanwhile. Used to walk a parked goroutine's stack with the ordinary unwinder.
@@ -35,15 +32,21 @@ void weft_call_on_stack(void* stack_top, void (*function)(void*), void* argument
 
 namespace weft::arch {
 
-// Lays out a fresh context on the stack that ends at `stack_top`; the result can be resumed. Only the resume address is
-// written: what the other registers hold at the start of a goroutine does not matter.
-inline void* make_context(void* stack_top) noexcept {
-  // Reached by a return that pops the frame: the stack pointer is then top - 16, aligned as a call instruction wants it.
-  const auto top = reinterpret_cast<std::uintptr_t>(stack_top) & ~std::uintptr_t{15};
-  auto* context = reinterpret_cast<std::byte*>(top - 16 - WEFT_CONTEXT_SIZE);
-  auto entry = &weft_context_entry;
-  std::memcpy(context + WEFT_CONTEXT_RESUME, &entry, sizeof entry);
-  return context;
+// What weft_switch_context takes for a context that has not run: aligned as a call instruction wants it.
+inline void* fresh_context(void* stack_top) noexcept {
+  return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(stack_top) & ~std::uintptr_t{15}) - 16);
+}
+
+// Resumes `to`, forgetting the current context. A jump: a call that never returns would put every later return's prediction
+// off by one.
+[[noreturn]] inline void jump_context(void* to) noexcept {
+#if defined(__x86_64__)
+  asm volatile("jmp weft_jump_context" : : "D"(to) : "memory");
+#elif defined(__aarch64__)
+  register void* argument asm("x0") = to;
+  asm volatile("b weft_jump_context" : : "r"(argument) : "memory");
+#endif
+  __builtin_unreachable();
 }
 
 // Frame pointer and resume address of a suspended context, for walkers and traces.

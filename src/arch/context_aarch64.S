@@ -31,7 +31,8 @@
   add sp, sp, #WEFT_CONTEXT_SIZE
 .endm
 
-/* void weft_switch_context(void** save_sp, void* to): stlr publishes the finished frame. */
+/* void weft_switch_context(void** save_sp, void* to, bool fresh): stlr publishes the finished frame.
+ * Why fresh contexts are jumped to: see context_x86_64.S. */
   .globl weft_switch_context
   .type weft_switch_context, %function
   .p2align 4
@@ -55,6 +56,7 @@ weft_switch_context:
   mov x9, sp
   stlr x9, [x0]
   mov sp, x1
+  tbnz w2, #0, start_fresh_context
   restore_context_from_sp
   .cfi_def_cfa_offset 0
   .cfi_restore x29
@@ -75,16 +77,18 @@ weft_jump_context:
   .cfi_endproc
   .size weft_jump_context, . - weft_jump_context
 
-/* First frame of a goroutine: the return address is undefined, so unwinding ends here. */
+/* First frame of a goroutine: the return address is undefined, so unwinding ends here. Never returned to. */
   .globl weft_context_entry
   .type weft_context_entry, %function
   .p2align 4
   .cfi_startproc
   .cfi_undefined x30
+start_fresh_context:
+  mov x29, xzr
+  adr x30, weft_context_entry
+  b weft_goroutine_main
   nop
 weft_context_entry:
-  mov x29, xzr
-  bl weft_goroutine_main
   brk #1
   .cfi_endproc
   .size weft_context_entry, . - weft_context_entry

@@ -166,7 +166,7 @@ __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& 
       switch_to_system_stack(g);
       return;
     }
-    context = arch::make_context(target);
+    context = arch::fresh_context(target);
   } else {
     target = next.goroutine();
     if (target == g) {  // made runnable again before it left
@@ -191,7 +191,7 @@ __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& 
   WEFT_DELAY_SITE("switch.before_save");
   os::set_current_g(target);
   arch::fiber_leave(g->fiber, target->fiber, false);
-  weft_switch_context(reinterpret_cast<void**>(&g->sp), context);
+  weft_switch_context(reinterpret_cast<void**>(&g->sp), context, next.is_record());
   arch::fiber_arrive(g->fiber);
   arch::fiber_acquire(g);
   restore_thread_state(g, *os::current_m());
@@ -202,7 +202,7 @@ __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& 
   m.dead = ended;
   os::set_current_g(nullptr);
   arch::fiber_leave(ended->fiber, m.fiber, true);
-  weft_jump_context(m.g0_sp);
+  arch::jump_context(m.g0_sp);
 }
 
 // A record has been attached to the current G: it becomes a goroutine of its own.
@@ -241,7 +241,7 @@ void switch_to_system_stack(Goroutine* g) noexcept {
   WEFT_DELAY_SITE("switch.before_save_to_g0");
   os::set_current_g(nullptr);
   arch::fiber_leave(g->fiber, m.fiber, false);
-  weft_switch_context(reinterpret_cast<void**>(&g->sp), m.g0_sp);
+  weft_switch_context(reinterpret_cast<void**>(&g->sp), m.g0_sp, false);
   arch::fiber_arrive(g->fiber);
   arch::fiber_acquire(g);
   restore_thread_state(g, *os::current_m());
@@ -257,7 +257,7 @@ void execute_on_system_stack(Machine& m, Runnable runnable) noexcept {
       scheduler.starved.push(runnable);
       return;
     }
-    context = arch::make_context(target);
+    context = arch::fresh_context(target);
   } else {
     target = runnable.goroutine();
     context = take_context(target);
@@ -265,7 +265,7 @@ void execute_on_system_stack(Machine& m, Runnable runnable) noexcept {
   }
   os::set_current_g(target);
   arch::fiber_leave(m.fiber, target->fiber, false);
-  weft_switch_context(&m.g0_sp, context);
+  weft_switch_context(&m.g0_sp, context, runnable.is_record());
   arch::fiber_arrive(m.fiber);
 }
 
@@ -426,7 +426,7 @@ extern "C" __attribute__((used)) void weft_goroutine_main() {
     scheduler.stacks.give(p, g);
     os::set_current_g(target);
     arch::fiber_leave(g->fiber, target->fiber, true);
-    weft_jump_context(context);
+    arch::jump_context(context);
   }
 }
 

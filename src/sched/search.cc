@@ -151,6 +151,12 @@ bool sees_aged_work(const Processor& p, const Ticks& seen) noexcept {
   return false;
 }
 
+// Whoever makes something runnable next is watched: does it compute on? A slot filled by one that does is not left to its P.
+void sample_others(const Processor& p) noexcept {
+  for (std::uint32_t i = 0; i < maxprocs(); ++i)
+    if (i != p.id) scheduler.processors[i]->watch.fetch_or_relaxed(kWatchSample);
+}
+
 class PassiveWatch {
  public:
   PassiveWatch(Machine& m, Ticks& seen) noexcept : m_(m), seen_(seen) {}
@@ -180,6 +186,7 @@ class PassiveWatch {
         period = sees_aged_work(*m_.p, seen_) ? scheduler.settings.passive_first_ns
                                               : std::min(period * 2, scheduler.settings.passive_limit_ns);
         seen_.read();
+        sample_others(*m_.p);
       }
     }
     scheduler.idle.clear_passive();

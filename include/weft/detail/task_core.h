@@ -30,22 +30,20 @@ class task_core {
   std::uint64_t id() const noexcept { return id_; }
 
   // The goroutine's side.
-  void begin() noexcept;   // takes over the id
-  void finish() noexcept;  // wakes whoever waits
+  void begin() noexcept;                 // takes over the id
+  [[nodiscard]] bool finish() noexcept;  // wakes whoever waits; true: there is no task any more, the state is the caller's
   std::exception_ptr error;
 
-  // True: that was the last of the two. The other side's drop is not waited for when it has happened already.
-  bool drop() noexcept {
-    if (references_.load(std::memory_order_acquire) == 1) return true;  // pairs: task.references
-    return references_.fetch_sub(1, std::memory_order_acq_rel) == 1;    // pairs: task.references
+  // The task's side has no use for it any more. True: the goroutine is done, the state is the caller's to destroy.
+  bool abandon() noexcept {
+    return done() || word_.exchange(kAbandoned, std::memory_order_acq_rel) == kDone;  // pairs: task.word
   }
 
  private:
   void wait_slow() noexcept;
-  static constexpr std::uintptr_t kDone = 1, kWaiter = 2;
-  std::atomic<std::uintptr_t> word_{0};  // 0, kDone, a parked goroutine, or a waiter | kWaiter
+  static constexpr std::uintptr_t kDone = 1, kWaiter = 2, kAbandoned = 3;
+  std::atomic<std::uintptr_t> word_{0};  // 0, kDone, kAbandoned, a parked goroutine, or a waiter | kWaiter
   std::uint64_t id_;
-  std::atomic<std::uint32_t> references_{2};
 
  public:
   bool exited = false;
