@@ -59,7 +59,7 @@ inline constexpr std::uint64_t kNone = ~std::uint64_t{0};  // "no M", "no P"
 // --- events ---
 
 enum class Event : std::uint8_t {
-  kNone = 0,
+  kNoEvent = 0,
   kEventBatch,
   kStacks,
   kStack,
@@ -161,7 +161,7 @@ struct EventSpec {
   std::array<Arg, kMaxArguments> args{};
   bool timed = false;  // stands in a batch of timed events
   Needs needs = Needs::kNothing;
-  Event begin = Event::kNone;  // an end or "active" event: the event that begins its range
+  Event begin = Event::kNoEvent;  // an end or "active" event: the event that begins its range
 
   constexpr std::size_t arguments() const {
     std::size_t count = 0;

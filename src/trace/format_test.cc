@@ -49,7 +49,7 @@ TEST(TraceFormat, timed_events_begin_with_their_time_and_ends_name_a_begin) {
     const EventSpec& it = kEvents[number];
     EXPECT_FALSE(it.name.empty()) << number;
     EXPECT_TRUE(!it.timed || it.args[0] == Arg::kTime) << it.name;
-    EXPECT_TRUE(it.begin == Event::kNone || spec(it.begin).name.ends_with("Begin")) << it.name;
+    EXPECT_TRUE(it.begin == Event::kNoEvent || spec(it.begin).name.ends_with("Begin")) << it.name;
   }
 }
 
