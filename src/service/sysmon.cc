@@ -258,6 +258,8 @@ void sysmon_main(void* raw) {
 
 bool start_sysmon(const SysmonOptions& options) {
   follow_limits.store_relaxed(options.follow_cpu_limits);
+  // Goroutines may park before the thread has run: from 0 they would seem to wait since the machine was switched on.
+  scheduler.coarse_ms.store_relaxed(static_cast<std::uint32_t>(os::now_ns() / 1'000'000));
   auto* sysmon = new Sysmon(options);  // lives as long as the process
   return sched::hooks.start_thread(sysmon_main, sysmon, 512 * 1024, "weft-sysmon") == 0;
 }
