@@ -6,7 +6,8 @@
 #   tests/stress/x_test.cc     stress.x           the same
 #   tests/long/x_test.cc       long.x             the same, for `weft test --long`
 #   tests/programs/x.cc        program.x          a whole program; its `// check:` lines say how it must end
-#   examples/x.cpp             example.x          built always; run when it has `// check:` lines or x.expected beside it
+#   examples/x.cpp             example.x          built always; run when it has `// check:` lines or x.expected beside it,
+#                                                 under both policies and with 1, 2 and 4 processors
 #   tests/model/x_test.cc      model.x            relacy, compiled with WEFT_MODEL=1 (preset model)
 #   tools/lint/check_x.py      lint.x             static checks of the tree
 #   tests/model/x.pml          spin.x.RUN         SPIN; one entry for each ` * run: NAME pass|fail FLAGS` line in it
@@ -17,7 +18,7 @@
 #   // test-timeout: 300             seconds (the default depends on the kind)
 # The targets tests-KIND and tests-LABEL build all tests with that label.
 
-set(weft_default_timeouts unit=60 conformance=120 stress=180 long=3600 program=60 example=60 model=300 spin=300)
+set(weft_default_timeouts unit=60 conformance=120 stress=180 long=3600 program=60 example=120 model=300 spin=300)
 
 if(NOT WEFT_SANITIZE STREQUAL "")
   string(REGEX REPLACE "^(address|thread).*" "\\1" weft_sanitizer "${WEFT_SANITIZE}")
@@ -167,10 +168,14 @@ function(weft_program source kind)
   if(NOT WEFT_BUILD_TESTS OR (NOT checks AND NOT EXISTS "${expected}"))
     return()
   endif()
+  set(everywhere "")
+  if(kind STREQUAL "example")
+    set(everywhere --everywhere)
+  endif()
   weft_read_annotations("${source}" ${kind} labels timeout)
   add_test(NAME ${kind}.${stem} COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/support/run_program.py"
     --source "${source}" --build "${weft_sanitizer}" --arch ${WEFT_ARCH} --timeout-scale ${WEFT_TEST_TIMEOUT_SCALE}
-    -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${target}>)
+    ${everywhere} -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${target}>)
   weft_finish_test(${kind}.${stem} ${target} "${labels}" ${timeout})
 endfunction()
 

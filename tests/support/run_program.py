@@ -13,10 +13,13 @@
   // check: repeat N              so often, each time alike (a race that must not be lost once)
   // check: not-in asan tsan aarch64   is skipped in these builds: the one run, or before the first `run` line the program
 
+With --everywhere (examples) each run is made under both policies and with 1, 2 and 4 processors, unless it says itself.
+
 A run that ends with status 77 says on its standard output why it cannot be tried here, and is skipped.
 NAME.expected, if there, is the exact standard output. Exit status 0: all runs as said; 1: not; 77: skipped; 2: bad use.
 """
 import argparse
+import copy
 import os
 import re
 import shlex
@@ -46,6 +49,21 @@ class Run:
 
 class BadCheck(Exception):
     pass
+
+
+def everywhere(runs):
+    """Each run under every policy and number of processors; what a run sets itself stays."""
+    result = []
+    for run in runs:
+        seen = []
+        for policy in ("classic", "global"):
+            for processors in ("1", "2", "4"):
+                there = copy.copy(run)
+                there.env = {"WEFT_POLICY": policy, "WEFT_MAXPROCS": processors} | run.env
+                if there.env not in seen:
+                    seen.append(there.env)
+                    result.append(there)
+    return result
 
 
 def parse(source_text):
@@ -152,6 +170,8 @@ def self_test():
     assert [run.title() for run in runs] == ["A=1 x", "y"] and skip == [] and runs[1].skip == ["tsan"]
     assert [run.repeat for run in runs] == [1, 3]
     assert parse("// check: not-in asan\n// check: run x\n")[1] == ["asan"]
+    assert len(everywhere(runs)) == 12 and everywhere(runs)[0].env == {"WEFT_POLICY": "classic", "WEFT_MAXPROCS": "1", "A": "1"}
+    assert [run.env["WEFT_POLICY"] for run in everywhere([Run({"WEFT_MAXPROCS": "3"})])] == ["classic", "global"]
     assert runs[0].exits == ["2"] and runs[1].exits == ["SIGABRT", "SIGSEGV"]
     assert not complaints(runs[0], 2, "", "a\nfatal: b\n")
     assert complaints(runs[0], 0, "", "a\nfatal: b\n") and complaints(runs[0], 2, "", "nothing\n")
@@ -174,6 +194,7 @@ def main():
     parser.add_argument("--build", default="none")
     parser.add_argument("--arch", default="x86_64")
     parser.add_argument("--timeout-scale", type=float, default=1)
+    parser.add_argument("--everywhere", action="store_true")
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("command", nargs="*")
     options = parser.parse_args()
@@ -189,6 +210,8 @@ def main():
         except BadCheck as error:
             print(f"{options.source}: {error}", file=sys.stderr)
             return 2
+    if options.everywhere:
+        runs = everywhere(runs)
     if options.build in skip or options.arch in skip:
         print(f"skipped: not for {options.build} on {options.arch}")
         return 77
