@@ -175,13 +175,13 @@ void stop_the_world_for_exit(std::int64_t limit_ns) noexcept {
   const std::int64_t deadline = os::now_ns() + limit_ns;
   const bool stopped_already = stopper.load_relaxed() == own_name();  // exit() inside stop_the_world()
   const bool our_turn = !stopped_already && turn.take(deadline);      // never passed on
-  scheduler.exiting.store_release(true);                              // pairs: exiting
+  // exit() from a goroutine: what destructors do is a plain thread's, lest a wait of theirs let other goroutines run. And
+  // before the deadlock check looks at threads: the one that exits is not asleep with the rest.
+  Machine* const m = os::current_m();
+  if (m != nullptr) scheduler.threads.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
+  scheduler.exiting.store_release(true);  // pairs: exiting
   if (our_turn) begin_stop(deadline);
-  if (Machine* m = os::current_m()) {
-    // exit() from a goroutine: what destructors do is a plain thread's, lest a wait of theirs let other goroutines run.
-    if (m->p != nullptr) release_processor(*m);
-    scheduler.threads.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
-  }
+  if (m != nullptr && m->p != nullptr) release_processor(*m);
 }
 
 void stay_out_of_the_way() noexcept {

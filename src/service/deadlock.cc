@@ -60,7 +60,7 @@ void write_out(void*, std::string_view text) { base::write_stderr(text.data(), t
 void set_helper_threads(int count) { helper_threads.store_relaxed(count); }
 
 void check_for_deadlock() {
-  if (scheduler.exiting.load_relaxed()) {  // a look now and then
+  if (scheduler.exiting.load_acquire()) {  // pairs: exiting. A look now and then
     // Static destructors run, goroutines do not any more.
     if (scheduler.threads_waiting.load_relaxed() > 0 && !others_could_help())
       report(

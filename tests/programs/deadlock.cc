@@ -327,6 +327,7 @@ WEFT_CASE(main_exits_alone) {
 }
 
 // check: run --case=main_exits_and_others_go_on
+// check: repeat 10
 // check: stdout ^the other ends the program$
 // check: not-stdout run returned
 WEFT_CASE(main_exits_and_others_go_on) {
