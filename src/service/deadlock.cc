@@ -60,8 +60,8 @@ void write_out(void*, std::string_view text) { base::write_stderr(text.data(), t
 void set_helper_threads(int count) { helper_threads.store_relaxed(count); }
 
 void check_for_deadlock() {
-  if (scheduler.exiting.load_acquire()) {  // pairs: exiting. A look now and then
-    // Static destructors run, goroutines do not any more.
+  if (scheduler.exiting.load_acquire()) {  // pairs: exiting
+    // A look now and then: static destructors run, goroutines do not any more.
     if (scheduler.threads_waiting.load_relaxed() > 0 && !others_could_help())
       report(
           "fatal error: weft: a thread waits while the process exits, and no goroutine runs any more to wake it\n\n");
