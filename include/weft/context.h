@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -19,18 +21,37 @@ namespace weft {
 
 class context;
 struct cancel_function;
+class context_callback;
 
 namespace detail {
 struct context_state;
+struct context_hook;
+void retain_context(context_state* state) noexcept;
+void release_context(context_state* state) noexcept;
 context make_cancellable(const context& parent, std::int64_t deadline_ns);
-void cancel_context(const std::shared_ptr<context_state>& state, std::error_code error, std::exception_ptr cause);
+context make_stoppable(const context& parent, std::stop_token token);
+context make_uncancellable(const context& parent);
 context make_value_context(const context& parent, const std::type_info& type, std::shared_ptr<const void> value);
+void cancel_context(context_state* state, std::error_code error, std::exception_ptr cause);
+context_callback call_when_cancelled(const context& when, std::function<void()> function);
 }  // namespace detail
 
 // A cheap handle, safe to share between goroutines and threads.
 class context {
  public:
   static context background() noexcept { return context(nullptr); }
+
+  context(const context& other) noexcept : state_(other.state_) {
+    if (state_ != nullptr) detail::retain_context(state_);
+  }
+  context(context&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  context& operator=(context other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~context() {
+    if (state_ != nullptr) detail::release_context(state_);
+  }
 
   chan<std::monostate> done() const;  // closed when the context is cancelled; nil for a context that never is
   bool cancelled() const noexcept;
@@ -45,15 +66,20 @@ class context {
   std::stop_token stop_token() const;
 
  private:
-  explicit context(std::shared_ptr<detail::context_state> state) noexcept : state_(std::move(state)) {}
+  explicit context(detail::context_state* adopted) noexcept : state_(adopted) {}
   const void* find_value(const std::type_info& type) const noexcept;
   friend context detail::make_cancellable(const context&, std::int64_t);
+  friend context detail::make_stoppable(const context&, std::stop_token);
+  friend context detail::make_uncancellable(const context&);
   friend context detail::make_value_context(const context&, const std::type_info&, std::shared_ptr<const void>);
+  friend context_callback detail::call_when_cancelled(const context&, std::function<void()>);
   friend struct cancel_function;
-  std::shared_ptr<detail::context_state> state_;
+  friend class context_callback;
+  detail::context_state* state_;
 };
 
-// Idempotent; the first call decides the cause.
+// Idempotent; the first call decides the cause. All contexts below are cancelled when it returns; callbacks of their stop
+// tokens run after that, in the caller.
 struct cancel_function {
   void operator()() const { (*this)(nullptr); }
   void operator()(std::exception_ptr cause) const {
@@ -75,10 +101,36 @@ inline std::pair<context, cancel_function> with_cancel(const context& parent) {
   context child = detail::make_cancellable(parent, detail::forever);
   return {child, cancel_function{child}};
 }
+// Cancelled also when a stop is requested: the other way round than context::stop_token().
+inline context with_stop_token(const context& parent, std::stop_token token) {
+  return detail::make_stoppable(parent, std::move(token));
+}
+// The parent's values, but neither its cancellation nor its deadline.
+inline context without_cancel(const context& parent) { return detail::make_uncancellable(parent); }
 // Keyed by type: value<T>() finds the nearest one.
 template <class T>
 context with_value(const context& parent, T value) {
   return detail::make_value_context(parent, typeid(T), std::make_shared<const T>(std::move(value)));
+}
+
+// What after_func registered. Dropping it changes nothing.
+class context_callback {
+ public:
+  // True: the function had not been started, and will not be.
+  bool stop() const;
+
+ private:
+  friend context_callback detail::call_when_cancelled(const context&, std::function<void()>);
+  context_callback(context when, std::shared_ptr<detail::context_hook> hook)
+      : when_(std::move(when)), hook_(std::move(hook)) {}
+  context when_;
+  std::shared_ptr<detail::context_hook> hook_;
+};
+
+// Runs f in its own goroutine when the context is cancelled; at once if it is.
+template <class F>
+context_callback after_func(const context& when, F&& f) {
+  return detail::call_when_cancelled(when, std::function<void()>(std::forward<F>(f)));
 }
 
 }  // namespace weft

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <atomic>
+#include <chrono>
 #include <exception>
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -28,19 +27,21 @@ class group {
   // At most n at once: go() waits for a place. Before the first go().
   void limit(std::size_t n) {
     if (n == 0) throw logic_error("weft: group::limit: at least one goroutine must be allowed");
-    places_.emplace(n);
+    if (!running_.wait_for(std::chrono::nanoseconds(0)))
+      throw logic_error("weft: group::limit: goroutines of the group are running");
+    places_ = chan<std::monostate>(n);
   }
 
   // f() or f(const context&).
   template <class F>
   void go(F&& f) {
     detail::refuse_empty(f);
-    std::optional<chan<std::monostate>> places = places_;
-    if (places) places->send({});
+    chan<std::monostate> places = places_;
+    if (places) places.send({});
     struct place {
-      std::optional<chan<std::monostate>> places;
+      chan<std::monostate> places;
       ~place() {
-        if (places) places->try_recv();
+        if (places) places.try_recv();
       }
     } undo{places};
     running_.go([this, places, f = std::decay_t<F>(std::forward<F>(f))]() mutable {
@@ -57,7 +58,7 @@ class group {
         fail(std::move(error));
       }
     });
-    undo.places.reset();
+    undo.places = chan<std::monostate>::nil();
   }
 
   // Waits for all; rethrows the first exception.
@@ -88,7 +89,7 @@ class group {
   mutex mutex_;
   std::exception_ptr error_;
   bool failed_ = false;
-  std::optional<chan<std::monostate>> places_;
+  chan<std::monostate> places_ = chan<std::monostate>::nil();  // nil: no limit
 };
 
 }  // namespace weft

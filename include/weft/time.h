@@ -17,7 +17,8 @@ static_assert(sizeof(time_point) == sizeof(std::int64_t) && std::chrono::steady_
 // Runs a function in its own goroutine when the time has come.
 class function_timer;
 function_timer* make_function_timer(std::int64_t when_ns, std::function<void()> function);
-bool reset_function_timer(function_timer* timer, std::int64_t when_ns);  // forever: stop. True: it had not fired
+bool reset_function_timer(function_timer* timer, std::int64_t when_ns);  // true: it had not fired
+bool stop_function_timer(function_timer* timer) noexcept;                // likewise
 void retain_function_timer(function_timer* timer) noexcept;
 void release_function_timer(function_timer* timer) noexcept;
 
@@ -58,19 +59,22 @@ class timer {
   }
 
   // True: it had not fired, or its value had not been received yet.
-  bool stop() { return set(detail::forever); }
+  bool stop() {
+    if (function_ != nullptr) return detail::stop_function_timer(function_);
+    if (!channel_) detail::throw_uninitialized_timer();
+    return detail::stop_timer_chan(channel_.core());
+  }
   template <class Rep, class Period>
   bool reset(std::chrono::duration<Rep, Period> duration) {
-    return set(detail::deadline_in(duration));
-  }
-  weft::chan<time_point> chan() const { return channel_; }
-
- private:
-  bool set(std::int64_t when_ns) {
+    const std::int64_t when_ns = detail::deadline_in(duration);
     if (function_ != nullptr) return detail::reset_function_timer(function_, when_ns);
     if (!channel_) detail::throw_uninitialized_timer();
     return detail::set_timer_chan(channel_.core(), when_ns, 0);
   }
+  weft::chan<time_point> chan() const { return channel_; }
+  explicit operator bool() const noexcept { return function_ != nullptr || channel_; }  // false: uninitialized
+
+ private:
   weft::chan<time_point> channel_;
   detail::function_timer* function_ = nullptr;
 };
@@ -94,7 +98,7 @@ class ticker {
     const std::int64_t period_ns = checked(period);
     detail::set_timer_chan(channel_.core(), detail::deadline_in(period), period_ns);
   }
-  void stop() { detail::set_timer_chan(channel_.core(), detail::forever, 0); }
+  void stop() { detail::stop_timer_chan(channel_.core()); }
   weft::chan<time_point> chan() const { return channel_; }
 
  private:

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "weft/detail/clock.h"
@@ -10,6 +12,33 @@
 #include "weft/go.h"
 
 namespace weft {
+
+class wait_group;
+
+namespace detail {
+
+// What a goroutine of a group runs. The function is gone when the group is told: who waits for the group waits for the
+// destructors of what the function captured, too.
+template <class F>
+class counted_call {
+ public:
+  template <class G>
+  counted_call(wait_group* group, G&& f) : group_(group), function_(std::forward<G>(f)) {}
+  counted_call(counted_call&& other) noexcept(std::is_nothrow_move_constructible_v<F>)
+      : group_(other.group_), function_(std::move(other.function_)) {}
+  ~counted_call() {
+    if (group_ != nullptr) std::destroy_at(&function_);
+  }
+  void operator()();
+
+ private:
+  wait_group* group_;  // null: it has run
+  union {
+    F function_;
+  };
+};
+
+}  // namespace detail
 
 // Waits for a number of goroutines to finish.
 class wait_group {
@@ -37,13 +66,7 @@ class wait_group {
         if (group != nullptr) group->done();
       }
     } undo{this};
-    weft::go([this, f = std::decay_t<F>(std::forward<F>(f))]() mutable {
-      struct done_at_end {  // also when this_goroutine::exit() unwinds
-        wait_group* group;
-        ~done_at_end() { group->done(); }
-      } end{this};
-      f();
-    });
+    weft::go(detail::counted_call<std::decay_t<F>>(this, std::forward<F>(f)));
     undo.group = nullptr;
   }
 
@@ -52,5 +75,19 @@ class wait_group {
   std::atomic<std::uint64_t> state_{0};  // count in the high half, waiters in the low one
   detail::wait_queue queue_;
 };
+
+template <class F>
+void detail::counted_call<F>::operator()() {
+  struct done_at_end {  // also when this_goroutine::exit() unwinds
+    counted_call& call;
+    wait_group* group = call.group_;
+    ~done_at_end() {
+      std::destroy_at(&call.function_);
+      call.group_ = nullptr;
+      group->done();
+    }
+  } end{*this};
+  function_();
+}
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "api/start.h"
+#include "weft/detail/clock.h"
 #include "weft/error.h"
 
 namespace weft::detail {
@@ -65,8 +66,9 @@ bool chan_core::take_from(Waiter& sender, void* to) const noexcept {
 
 chan_outcome chan_core::try_send(void* value, void (*copy)(void*, const void*), bool locked) {
   if (!locked) lock_.lock();
-  if (closed_.load_relaxed()) {
+  if (WEFT_UNLIKELY(refuses_sends_)) {
     lock_.unlock();
+    if (is_timer_) throw logic_error("weft: send on the channel of a timer: only the timer does that");
     return chan_outcome::closed;
   }
   const auto transfer = [&](void* to) {
@@ -111,16 +113,17 @@ chan_outcome chan_core::try_send(void* value, void (*copy)(void*, const void*), 
 }
 
 void chan_core::set_timer(std::int64_t when_ns, std::int64_t period_ns) noexcept {
-  is_timer_ = true;
+  is_timer_ = refuses_sends_ = is_started_ = true;
   period_ns_ = period_ns;
   when_ns_.store_relaxed(when_ns);
 }
 
-bool chan_core::change_timer(std::int64_t when_ns, std::int64_t period_ns) noexcept {
+bool chan_core::change_timer(std::int64_t when_ns, std::int64_t period_ns, bool start) noexcept {
   sched::WaitList woken;
   lock_.lock();
-  const bool was_pending = when_ns_.load_relaxed() != os::kForever;
+  const bool was_pending = is_started_;
   set_timer(when_ns, period_ns);
+  is_started_ = start;
   while (Waiter* waiter = receivers_.pop()) {  // they wait for the old time
     waiter->retry = true;
     woken.push(*waiter);
@@ -148,6 +151,7 @@ chan_outcome chan_core::take_tick(void* storage, bool locked) noexcept {
       next = os::kForever;
   }
   when_ns_.store_relaxed(next);
+  is_started_ = period_ns_ > 0;
   lock_.unlock();
   return chan_outcome::done;
 }
@@ -273,6 +277,7 @@ bool chan_core::close() {
     return false;
   }
   closed_.store_release(true);  // pairs: chan.closed
+  refuses_sends_ = true;
   while (Waiter* waiter = receivers_.pop()) released.push(*waiter);
   while (Waiter* waiter = senders_.pop()) released.push(*waiter);
   lock_.unlock();
@@ -285,7 +290,7 @@ bool chan_core::close() {
 
 bool chan_core::is_ready(bool is_send, const sched::Choice* own) const noexcept {
   if (closed_.load_relaxed()) return true;
-  if (is_timer_) return timer_due();
+  if (is_timer_) return is_send || timer_due();
   if (is_send ? count_.load_relaxed() < capacity_ : count_.load_relaxed() > 0) return true;
   for (const Waiter* waiter = (is_send ? receivers_ : senders_).front(); waiter != nullptr; waiter = waiter->next)
     if (waiter->choice == nullptr || (waiter->choice != own && !waiter->choice->has_fired())) return true;
@@ -315,8 +320,9 @@ chan_core* make_timer_chan(std::int64_t when_ns, std::int64_t period_ns) {
   return channel;
 }
 bool set_timer_chan(chan_core* channel, std::int64_t when_ns, std::int64_t period_ns) {
-  return channel->change_timer(when_ns, period_ns);
+  return channel->change_timer(when_ns, period_ns, true);
 }
+bool stop_timer_chan(chan_core* channel) { return channel->change_timer(forever, 0, false); }
 
 void retain_chan(chan_core* channel) noexcept { channel->retain(); }
 
@@ -330,7 +336,10 @@ chan_outcome receive_from(chan_core* channel, void* storage, std::int64_t deadli
   if (WEFT_UNLIKELY(channel == nullptr)) return wait_on_nil(WaitReason::kNilChanReceive, deadline_ns);
   return channel->receive(storage, deadline_ns);
 }
-bool close_chan(chan_core* channel) { return channel->close(); }
+bool close_chan(chan_core* channel) {
+  if (channel->is_timer()) throw logic_error("weft: close of the channel of a timer: stop the timer instead");
+  return channel->close();
+}
 std::size_t chan_size(const chan_core* channel) noexcept { return channel->size(); }
 std::size_t chan_capacity(const chan_core* channel) noexcept { return channel->capacity(); }
 bool chan_closed(const chan_core* channel) noexcept { return channel->is_closed(); }

@@ -31,7 +31,7 @@ class chan_core {
 
   // A timer's channel (time.cc).
   void set_timer(std::int64_t when_ns, std::int64_t period_ns) noexcept;
-  bool change_timer(std::int64_t when_ns, std::int64_t period_ns) noexcept;
+  bool change_timer(std::int64_t when_ns, std::int64_t period_ns, bool start) noexcept;
 
   chan_outcome send(void* value, std::int64_t deadline_ns);
   chan_outcome receive(void* storage, std::int64_t deadline_ns);
@@ -39,6 +39,7 @@ class chan_core {
 
   std::size_t size() const noexcept { return count_.load_relaxed(); }
   std::size_t capacity() const noexcept { return capacity_; }
+  bool is_timer() const noexcept { return is_timer_; }
   bool is_closed() const noexcept { return closed_.load_acquire(); }  // pairs: chan.closed
 
   static void destroy(chan_core* channel) noexcept {
@@ -56,7 +57,7 @@ class chan_core {
   // --- select ---
   // Could this case run now? Without the lock: a hint, exact for a channel that nobody else uses.
   bool looks_ready(bool is_send) const noexcept {
-    if (WEFT_UNLIKELY(is_timer_)) return timer_due();
+    if (WEFT_UNLIKELY(is_timer_)) return is_send || timer_due();  // a send is ready to be refused
     if (is_send) return size() < capacity_ || !receivers_.empty() || is_closed();
     // The count first: who sees it emptied after a close sees the close too.
     return count_.load_acquire() > 0 || !senders_.empty() || is_closed();  // pairs: chan.count
@@ -86,6 +87,8 @@ class chan_core {
   os::SpinLock lock_;
   bool orphan_ = false;
   bool is_timer_ = false;
+  bool is_started_ = false;     // a timer that has neither been stopped nor received, however far its time
+  bool refuses_sends_ = false;  // closed, or a timer's
   base::Atom<bool> closed_{false};
   base::Atom<std::uint32_t> references_{1};
   const element_ops* ops_;

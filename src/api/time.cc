@@ -30,13 +30,17 @@ class function_timer {
   // True: it had not fired.
   bool reset(std::int64_t when_ns) {
     std::lock_guard guard(lock_);
-    const bool was_pending = sched::stop_timer(&timer_);
-    if (was_pending) {
-      abandon_record(armed_);            // its reference is never the last: the caller holds one
-      references_.fetch_sub_acq_rel(1);  // pairs: function_timer.references
+    const bool was_pending = disarm();
+    if (when_ns == forever) {
+      waits_for_ever_ = true;
+    } else {
+      arm(when_ns);
     }
-    if (when_ns != forever) arm(when_ns);
     return was_pending;
+  }
+  bool stop() noexcept {
+    std::lock_guard guard(lock_);
+    return disarm();
   }
 
   void retain() noexcept { references_.fetch_add_relaxed(1); }
@@ -56,6 +60,15 @@ class function_timer {
     }
   };
 
+  bool disarm() noexcept {
+    const bool was_pending = sched::stop_timer(&timer_);
+    if (was_pending) {
+      abandon_record(armed_);            // its reference is never the last: the caller holds one
+      references_.fetch_sub_acq_rel(1);  // pairs: function_timer.references
+    }
+    return std::exchange(waits_for_ever_, false) || was_pending;
+  }
+
   void arm(std::int64_t when_ns) {
     armed_ = prepare_record();
     armed_.record->site = 0;
@@ -74,6 +87,7 @@ class function_timer {
   std::function<void()> function_;
   sched::Timer timer_;
   prepared_record armed_{};
+  bool waits_for_ever_ = false;  // started, with a time that never comes: no record, no entry in a heap
 };
 
 function_timer* make_function_timer(std::int64_t when_ns, std::function<void()> function) {
@@ -89,6 +103,7 @@ function_timer* make_function_timer(std::int64_t when_ns, std::function<void()> 
   return timer;
 }
 bool reset_function_timer(function_timer* timer, std::int64_t when_ns) { return timer->reset(when_ns); }
+bool stop_function_timer(function_timer* timer) noexcept { return timer->stop(); }
 void retain_function_timer(function_timer* timer) noexcept { timer->retain(); }
 void release_function_timer(function_timer* timer) noexcept { timer->release(); }
 

@@ -26,8 +26,9 @@ class chan_core;
 // A timer's channel: no buffer and no entry in any heap; whoever receives waits until the time has come, and takes it. The
 // element is a steady_clock time in nanoseconds. period > 0: a ticker.
 chan_core* make_timer_chan(std::int64_t when_ns, std::int64_t period_ns);
-// True: its value had not been received yet. forever: stopped.
+// True: it was started, and its value had not been received yet.
 bool set_timer_chan(chan_core* channel, std::int64_t when_ns, std::int64_t period_ns);
+bool stop_timer_chan(chan_core* channel);
 chan_core* make_chan(std::size_t capacity, const element_ops& ops);  // throws std::length_error, std::bad_alloc
 void retain_chan(chan_core* channel) noexcept;
 void release_chan(chan_core* channel) noexcept;
@@ -36,7 +37,7 @@ void release_chan(chan_core* channel) noexcept;
 chan_outcome send_on(chan_core* channel, void* value, std::int64_t deadline_ns);
 // receive: *storage is constructed only if done.
 chan_outcome receive_from(chan_core* channel, void* storage, std::int64_t deadline_ns);
-bool close_chan(chan_core* channel);  // false: it was closed already
+bool close_chan(chan_core* channel);  // false: it was closed already; a timer's throws logic_error
 std::size_t chan_size(const chan_core* channel) noexcept;
 std::size_t chan_capacity(const chan_core* channel) noexcept;
 bool chan_closed(const chan_core* channel) noexcept;
