@@ -1,15 +1,31 @@
-// A tour of weft in half a minute: what goroutines cost, how work spreads, what happens when one blocks.
+// A tour of weft in half a minute: what goroutines cost, how work spreads, what happens when one blocks, how they talk.
 //   ./weft run examples/tour.cpp
+// test-labels: no-asan no-tsan
+// test-timeout: 180
+// check: stdout ^   all woken and finished, sum 4999950000$
+// check: stdout ^   after 100 naps it is still on the thread it locked; its neighbour yielded 1000 times meanwhile$
+// check: stdout ^   a joined goroutine returned 42$
+// check: stdout shared a mutex: 10001 increments$
+// check: stdout ^   sieve of 500 goroutines in a row: the last found 3571, .*$
+// check: stdout ^   four producers, one select: 400000 items, none lost
+// check: stdout ^   10000 sleepers of 20 ms: all awake, none early
+// check: not-stdout NOT
+// check: within 60
+// check: run WEFT_POLICY=classic WEFT_MAXPROCS=2
+// check: run WEFT_POLICY=global WEFT_MAXPROCS=4
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <weft/weft.h>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <thread>
+#include <variant>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -192,6 +208,144 @@ void results_and_errors() {
   std::printf("   100 goroutines and a plain thread shared a mutex: %ld increments\n", shared);
 }
 
+// --- 7 ---
+template <class F>
+double nanoseconds_each(int count, F&& f) {  // best of three: the machine may have other work
+  double best = 1e9;
+  for (int round = 0; round < 3; ++round) {
+    const auto start = steady::now();
+    f();
+    best = std::min(best, seconds_since(start));
+  }
+  return best / count * 1e9;
+}
+
+void stream(weft::chan<int> out, int count) {
+  for (int i = 0; i < count; ++i) out.send(i);
+  out.close();
+}
+
+void filter(weft::chan<int> in, weft::chan<int> out, int prime) {
+  for (int n : in)
+    if (n % prime != 0) out.send(n);
+  out.close();
+}
+
+int prime_by_sieve(int which) {
+  weft::chan<int> numbers, rest = numbers;
+  weft::chan<std::monostate> enough;
+  weft::go([numbers, enough]() mutable {
+    for (int n = 2; weft::select(weft::on_send(numbers, n), weft::on_recv(enough)) == 0;) ++n;
+    numbers.close();  // the end runs through the filters, and they end too
+  });
+  int prime = 0;
+  for (int i = 0; i < which; ++i) {
+    prime = *rest.recv();
+    weft::chan<int> next;
+    weft::go(filter, rest, next, prime);
+    rest = next;
+  }
+  enough.close();
+  while (rest.recv()) {
+  }
+  return prime;
+}
+
+long fan_in(int each) {
+  weft::chan<int> north(16), east(16), south(16), west(16);
+  for (const auto& source : {north, east, south, west}) weft::go(stream, source, each);
+  long count = 0;
+  for (int open = 4; open > 0;) {
+    const auto take = [&](weft::chan<int>& from) {
+      return [&](std::optional<int> item) {
+        if (item) {
+          ++count;
+        } else {
+          from = weft::chan<int>::nil();  // ended: a nil channel is never ready
+          --open;
+        }
+      };
+    };
+    weft::select(weft::on_recv(north, take(north)), weft::on_recv(east, take(east)), weft::on_recv(south, take(south)),
+                 weft::on_recv(west, take(west)));
+  }
+  return count;
+}
+
+void channels_and_select() {
+  heading("7. Goroutines talk over channels");
+  static constexpr int kRounds = 200'000;
+  const double ping_pong = nanoseconds_each(kRounds, [] {
+    weft::chan<int> ping, pong;
+    weft::go([ping, pong]() mutable {
+      for (int ball : ping) pong.send(ball);
+    });
+    for (int i = 0; i < kRounds; ++i) {
+      ping.send(i);
+      pong.recv();
+    }
+    ping.close();
+  });
+  const double buffered = nanoseconds_each(kRounds, [] {
+    weft::chan<int> line(128);
+    weft::go(stream, line, kRounds);
+    while (line.recv()) {
+    }
+  });
+  std::printf("   %.0f ns there and back without a buffer, %.0f ns an item through a buffer of 128\n", ping_pong,
+              buffered);
+
+  constexpr int kEach = 100'000;
+  long received = 0;
+  const double chosen = nanoseconds_each(4 * kEach, [&] { received = fan_in(kEach); });
+  std::printf("   four producers, one select: %ld items, none lost, %.0f ns each\n", received, chosen);
+
+  int prime = 0;
+  const double sieve = nanoseconds_each(1, [&] { prime = prime_by_sieve(500); });
+  std::printf("   sieve of 500 goroutines in a row: the last found %d, after %.0f ms\n", prime, sieve / 1e6);
+}
+
+// --- 8 ---
+void locks_and_clocks() {
+  heading("8. Locks and clocks, without a thread that waits");
+  constexpr int kLocks = 400'000;
+  weft::mutex mutex;
+  const double alone = nanoseconds_each(kLocks, [&] {
+    for (int i = 0; i < kLocks; ++i) const std::lock_guard guard(mutex);
+  });
+  const double contended = nanoseconds_each(kLocks, [&] {
+    weft::wait_group group;
+    for (int i = 0; i < 100; ++i)
+      group.go([&] {
+        for (int k = 0; k < kLocks / 100; ++k) const std::lock_guard guard(mutex);
+      });
+    group.wait();
+  });
+  std::printf("   a mutex: %.0f ns alone, %.0f ns with a hundred goroutines at it\n", alone, contended);
+
+  constexpr int kSleepers = 10'000;
+  constexpr auto kNap = 20ms;
+  std::atomic<int> early{0};
+  weft::wait_group group;
+  const auto start = steady::now();
+  for (int i = 0; i < kSleepers; ++i)
+    group.go([&] {
+      const auto before = steady::now();
+      weft::this_goroutine::sleep_for(kNap);
+      if (steady::now() < before + kNap) ++early;
+    });
+  group.wait();
+  std::printf("   %d sleepers of 20 ms: all awake, %s early, after %.0f ms\n", kSleepers,
+              early == 0 ? "none" : "some TOO", seconds_since(start) * 1e3);
+
+  const auto asked = steady::now();
+  const auto [limited, cancel] = weft::with_timeout(weft::context::background(), 10ms);
+  weft::group workers(limited);
+  for (int i = 0; i < 1000; ++i) workers.go([](const weft::context& ctx) { ctx.done().recv(); });
+  workers.wait();
+  std::printf("   1000 goroutines with a time limit of 10 ms: all back after %.1f ms\n", seconds_since(asked) * 1e3);
+}
+
 }  // namespace
 
 int main() {
@@ -203,6 +357,8 @@ int main() {
     a_goroutine_with_its_own_thread();
     a_million_spawns();
     results_and_errors();
+    channels_and_select();
+    locks_and_clocks();
     const auto stats = weft::runtime::read_stats();
     std::printf("\n%llu goroutines were run by %llu threads; %llu switches, %llu futex sleeps\n",
                 static_cast<unsigned long long>(stats.spawns), static_cast<unsigned long long>(stats.threads_created),
