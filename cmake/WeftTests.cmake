@@ -8,6 +8,7 @@
 #   tests/programs/x.cc        program.x          a whole program; its `// check:` lines say how it must end
 #   examples/x.cpp             example.x          built always; run when it has `// check:` lines or x.expected beside it,
 #                                                 under both policies and with 1, 2 and 4 processors
+#   tests/compiler/            unit.compiler.FLAGS  code compiled with the preemption plugin (cmake/WeftPreemptTests.cmake)
 #   tests/model/x_test.cc      model.x            relacy, compiled with WEFT_MODEL=1 (preset model)
 #   tools/lint/check_x.py      lint.x             static checks of the tree
 #   tests/model/x.pml          spin.x.RUN         SPIN; one entry for each ` * run: NAME pass|fail FLAGS` line in it
@@ -212,6 +213,7 @@ if(WEFT_BUILD_TESTS)
   foreach(source IN LISTS sources)
     weft_program("${source}" program)
   endforeach()
+  include(WeftPreemptTests)
 endif()
 
 # The lints, so that a plain `ctest` in a build directory finds what they find (the weft command runs them first, by itself).
