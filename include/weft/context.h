@@ -26,6 +26,7 @@ class context_callback;
 namespace detail {
 struct context_state;
 struct context_hook;
+struct context_watch;
 void retain_context(context_state* state) noexcept;
 void release_context(context_state* state) noexcept;
 context make_cancellable(const context& parent, std::int64_t deadline_ns);
@@ -34,6 +35,7 @@ context make_uncancellable(const context& parent);
 context make_value_context(const context& parent, const std::type_info& type, std::shared_ptr<const void> value);
 void cancel_context(context_state* state, std::error_code error, std::exception_ptr cause);
 context_callback call_when_cancelled(const context& when, std::function<void()> function);
+bool watch_context(const context& watched, context_watch& watch);
 }  // namespace detail
 
 // A cheap handle, safe to share between goroutines and threads.
@@ -73,6 +75,7 @@ class context {
   friend context detail::make_uncancellable(const context&);
   friend context detail::make_value_context(const context&, const std::type_info&, std::shared_ptr<const void>);
   friend context_callback detail::call_when_cancelled(const context&, std::function<void()>);
+  friend bool detail::watch_context(const context&, detail::context_watch&);
   friend struct cancel_function;
   friend class context_callback;
   detail::context_state* state_;

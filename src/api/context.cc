@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "api/context_watch.h"
 #include "base/atomic.h"
 #include "os/ranked_mutex.h"
 #include "weft/go.h"
@@ -62,6 +63,7 @@ struct context_state {
   std::optional<std::stop_source> stop;
   std::vector<context_state*> children;
   std::vector<std::shared_ptr<context_hook>> hooks;
+  context_watch* watches = nullptr;
   std::size_t index_in_parent = SIZE_MAX;  // under the lock of `above`
   context_state* next = nullptr;           // list of whoever cancels `above`
 
@@ -152,6 +154,12 @@ class Reached {
         last_ = &child->next;
       }
       state->children.clear();
+      while (context_watch* watch = state->watches) {
+        state->watches = watch->next;
+        if (watch->next != nullptr) watch->next->previous = nullptr;
+        watch->linked = false;
+        watch->fired(watch);
+      }
       state->let_go.store_release(true);  // pairs: context.let_go
     }
     if (limit) limit.stop();
@@ -245,6 +253,33 @@ bool join_parent(context_state* child) {
 
 void cancel_context(context_state* state, std::error_code error, std::exception_ptr cause) {
   if (state != nullptr) Reached(state, error, cause).notify();
+}
+
+bool watch_context(const context& watched, context_watch& watch) {
+  watch.on = nearest_cancellable(watched.state_);
+  if (watch.on == nullptr) return true;  // never cancelled
+  context_state& state = *watch.on;
+  std::lock_guard guard(state.lock);
+  if (state.cancelled.load_relaxed()) return false;
+  watch.previous = nullptr;
+  watch.next = state.watches;
+  if (watch.next != nullptr) watch.next->previous = &watch;
+  state.watches = &watch;
+  watch.linked = true;
+  return true;
+}
+
+void unwatch_context(context_watch& watch) noexcept {
+  if (watch.on == nullptr) return;
+  std::lock_guard guard(watch.on->lock);
+  if (!watch.linked) return;
+  if (watch.previous != nullptr) {
+    watch.previous->next = watch.next;
+  } else {
+    watch.on->watches = watch.next;
+  }
+  if (watch.next != nullptr) watch.next->previous = watch.previous;
+  watch.linked = false;
 }
 
 context make_cancellable(const context& parent, std::int64_t deadline_ns) {

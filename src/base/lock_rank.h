@@ -10,6 +10,7 @@ enum class Rank : std::uint8_t {
   kWorld,          // who may stop the world
   kContext,        // one context: children, cause
   kFunctionTimer,  // starting and stopping one function timer
+  kDescriptor,     // deadlines of one descriptor; starting the netpoller
   kTimers,         // one P's timer heap; callbacks run under it
   kWaitList,       // a primitive's list of waiters (channel, mutex, wait group); never two, except select by address
   kMachines,       // idle and all Ms

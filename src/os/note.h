@@ -8,12 +8,17 @@ namespace weft::os {
 
 // A one-shot signal that blocks the calling thread (never a goroutine). One sleeper, any number of signallers.
 //   Invariant  after signal() the next wait() returns true and consumes it: a signal is never lost.
+//   Elsewhere  the sleeper may block in another call than the futex, between begin_elsewhere() and end_elsewhere(); who
+//              signals it then is told so, and ends that call.
 class Note {
  public:
   void clear() noexcept { word_.store_relaxed(kEmpty); }  // only while nobody may signal
 
-  void signal() noexcept {
-    if (word_.exchange_acq_rel(kSignalled) == kSleeping) futex_wake(word_);  // pairs: note
+  // True: the sleeper blocks elsewhere, and the caller (nobody else) has to end that.
+  bool signal() noexcept {
+    const std::uint32_t before = word_.exchange_acq_rel(kSignalled);  // pairs: note
+    if (before == kSleeping) futex_wake(word_);
+    return before == kElsewhere;
   }
 
   // True: signalled (and consumed). False: the deadline passed.
@@ -35,8 +40,18 @@ class Note {
     return true;
   }
 
+  // False: a signal was there, and has been consumed.
+  bool begin_elsewhere() noexcept {
+    std::uint32_t state = kEmpty;
+    if (word_.cas_acq_rel(state, kElsewhere)) return true;  // pairs: note
+    word_.exchange_acquire(kEmpty);                         // pairs: note
+    return false;
+  }
+  // True: signalled meanwhile (and consumed).
+  bool end_elsewhere() noexcept { return word_.exchange_acq_rel(kEmpty) == kSignalled; }  // pairs: note
+
  private:
-  static constexpr std::uint32_t kEmpty = 0, kSleeping = 1, kSignalled = 2;
+  static constexpr std::uint32_t kEmpty = 0, kSleeping = 1, kSignalled = 2, kElsewhere = 3;
   base::Atom<std::uint32_t> word_{kEmpty};
 };
 

@@ -28,6 +28,7 @@
 #include "sched/world.h"
 #include "service/crash.h"
 #include "service/deadlock.h"
+#include "service/netpoll.h"
 #include "service/sysmon.h"
 #include "weft/error.h"
 #include "weft/go.h"
@@ -82,6 +83,7 @@ void before_fork() { scheduler.machines_lock.lock(); }
 void after_fork_in_parent() { scheduler.machines_lock.unlock(); }
 void after_fork_in_child() {
   scheduler.machines_lock.unlock();
+  service::netpoll().forget_after_fork();
   sched::forked_in_child();
 }
 

@@ -320,6 +320,17 @@ void ready(Goroutine* g) noexcept {
   }
 }
 
+void collect(Goroutine* g, RunnableList& out) noexcept {
+  transition(g, GStatus::kWaiting, GStatus::kRunnable);
+  arch::fiber_release(g);
+  if (WEFT_UNLIKELY((g->flags & kGIdle) != 0)) {
+    scheduler.idle_priority.push(Runnable(g));
+    wake_for_queued_work(os::current_p());
+  } else {
+    out.push(Runnable(g));
+  }
+}
+
 void submit(Runnable record) noexcept {
   Processor* p = os::current_p();
   arch::fiber_release(record.record());

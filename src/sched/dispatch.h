@@ -25,6 +25,8 @@ inline void call_off_wait(Goroutine* g) noexcept { transition(g, GStatus::kWaiti
 void park() noexcept;                     // may switch
 void yield() noexcept;                    // may switch
 void ready(Goroutine* g) noexcept;        // any thread; g is waiting
+// As ready(), for many at once: the caller places what `out` gets.
+void collect(Goroutine* g, RunnableList& out) noexcept;
 void submit(Runnable record) noexcept;    // any thread; a filled spawn record
 void inject(Runnable runnable) noexcept;  // any thread: to the global queue, and wakes whoever is needed
 void inject(RunnableList& chain) noexcept;

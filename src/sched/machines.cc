@@ -22,6 +22,11 @@ extern "C" thread_local weft::os::Current weft_current __attribute__((tls_model(
 namespace weft::sched {
 namespace {
 
+// The M looks at its next_p, or at the timers, whatever it sleeps in.
+void signal_machine(Machine& m) noexcept {
+  if (m.note.signal()) scheduler.network.source.load_relaxed()->interrupt();  // it blocks there, so there is one
+}
+
 // g0 runs the scheduler and signal-free bookkeeping only; goroutine code has stacks of its own.
 #if WEFT_ASAN || WEFT_TSAN
 constexpr std::size_t kSystemStackBytes = 2 * 1024 * 1024;
@@ -39,7 +44,7 @@ void hand_to_locked_machine(Machine& m, Goroutine* g) noexcept {
   target.next_runnable = Runnable(g);
   target.next_spinning = false;
   target.next_p.store_release(&p);  // pairs: machine.next_p
-  target.note.signal();
+  signal_machine(target);
 }
 
 // A41: the goroutine locked to this thread is not running: the P goes away at once, and the thread waits for both.
@@ -93,7 +98,9 @@ void machine_loop(Machine& m) noexcept {
       if (next) scheduler.policy->ready(*m.p, next, Hint::kYield);
       // A thread with a locked goroutine never goes to the idle list: it waits for that goroutine alone.
       if (!attend(m) || m.locked_g != nullptr) continue;
-      next = Runnable();
+      // Who was asked to give way gives way to the oldest of all: behind its own queue, what sysmon found (timers,
+      // descriptors) would wait for up to 61 slices.
+      next = take_one_injected(*m.p);
     }
     if (!next) next = find_runnable(m);
     if (!next) return;
@@ -176,8 +183,10 @@ void thread_refused(int error) noexcept {
     static base::Atom<std::int64_t> since_ns{0};
     std::int64_t never = 0;
     if (!since_ns.cas_relaxed(never, os::now_ns()) && os::now_ns() - never > kNoThreadLimitNs)
-      base::fatal_exit(2, "weft: the system refuses to create the first thread that could run goroutines (%s); raise the "
-                       "limit on threads (ulimit -u, pids.max)", std::strerror(error));
+      base::fatal_exit(2,
+                       "weft: the system refuses to create the first thread that could run goroutines (%s); raise the "
+                       "limit on threads (ulimit -u, pids.max)",
+                       std::strerror(error));
     return;
   }
   static base::Atom<bool> told{false};
@@ -215,15 +224,19 @@ bool start_thread_for(Machine& m) noexcept {
 // The doorbell. What the M is to do was written before; a ring too many only makes it look.
 void ring(Machine& m) noexcept {
   Placement asleep = Placement::kAsleep;
-  if (scheduler.settings.place_woken_threads && m.placement.cas_acquire(asleep, Placement::kPlacing)) {  // pairs: placement
+  if (scheduler.settings.place_woken_threads &&
+      m.placement.cas_acquire(asleep, Placement::kPlacing)) {  // pairs: placement
     const bool placed = os::keep_off_this_cpu(m.tid);
     m.placement.store_release(placed ? Placement::kPlaced : Placement::kAwake);  // pairs: placement
   }
-  m.note.signal();
+  signal_machine(m);
 }
 
 Machine* choose_idle_machine_locked(const Processor& p) noexcept {
   Machine* m = p.last_m != nullptr && p.last_m->idle ? p.last_m : scheduler.idle_machines;
+  // Whoever blocks in the netpoller stays there, if it can: only a hint, so no order.
+  if (m != nullptr && m == scheduler.network.blocked.load_relaxed())
+    m = m != scheduler.idle_machines ? scheduler.idle_machines : m->idle_next != nullptr ? m->idle_next : m;
   if (m != nullptr) remove_idle_machine_locked(*m);
   return m;
 }
@@ -301,7 +314,8 @@ void retry_wanted_thread() noexcept {
   // Taken before the look around: a wish that comes during it stays for the next time.
   scheduler.thread_wanted.exchange_acq_rel(false);  // pairs: thread.wanted
   const bool unwatched_timers = next_timer_ns() != TimerHeap::kNever && scheduler.poller.m.load_relaxed() == nullptr;
-  if (!work_exists(nullptr) && !unwatched_timers) return;  // who brings the next work wakes somebody
+  if (!work_exists(nullptr) && !unwatched_timers && !network_unwatched_for(0))
+    return;  // who brings the next work wakes somebody
   const std::int32_t index = scheduler.idle.pop();
   if (index < 0) return;
   Processor& p = *scheduler.processors[index];
@@ -319,7 +333,8 @@ void wake_one(Processor* p) noexcept {
     WEFT_DELAY_SITE("wake.popped");
     WEFT_DCHECK(scheduler.idle.look().spinning() <= maxprocs(), "spinning Ms never outnumber Ps (S3)");
     Runnable handed;
-    if (scheduler.policy->hands_off()) handed = scheduler.policy->next(target);  // the waker chooses what the woken M runs
+    if (scheduler.policy->hands_off())
+      handed = scheduler.policy->next(target);  // the waker chooses what the woken M runs
     if (!handed) {
       start_machine(target, true);
       return;
@@ -392,7 +407,9 @@ void hand_off(Processor& p) noexcept {
   // Timers need somebody who sleeps until they are due.
   const bool needs_watcher = p.timers.next_ns() != TimerHeap::kNever && scheduler.poller.m.load_relaxed() == nullptr &&
                              scheduler.passive.m.load_relaxed() == nullptr;
-  if (has_work || needs_watcher) {
+  // So do descriptors (N1).
+  const bool needs_look = network_unwatched_for(0) && scheduler.passive.m.load_relaxed() == nullptr;
+  if (has_work || needs_watcher || needs_look) {
     start_machine(p, false);
   } else {
     make_idle(p);
@@ -414,12 +431,33 @@ void timer_added(std::int64_t when_ns) noexcept {
   if (scheduler.passive.m.load_relaxed() != nullptr && when_ns < scheduler.passive.until_ns.load_relaxed())
     wake_passive(os::current_p());
   Machine* poller = scheduler.poller.m.load_acquire();  // pairs: watcher.deadline
-  if (poller != nullptr && when_ns < scheduler.poller.until_ns.load_relaxed()) poller->note.signal();
+  if (poller != nullptr && when_ns < scheduler.poller.until_ns.load_relaxed()) signal_machine(*poller);
   if (os::current_p() == nullptr) {
     // A plain thread's timer: with every P idle nobody may be watching yet.
     const IdleView view = scheduler.idle.look();
     if (poller == nullptr && view.idle() > 0 && view.spinning() == 0) wake_one(nullptr);
   }
+}
+
+bool network_unwatched_for(std::int64_t ns) noexcept {
+  // Hints: whoever acts on them looks again, and sysmon comes by.
+  const NetworkWatch& network = scheduler.network;
+  if (network.registered.load_relaxed() == 0 || network.blocked.load_relaxed() != nullptr) return false;
+  return ns == 0 || os::now_ns() - network.looked_at_ns.load_relaxed() >= ns;
+}
+
+void network_registered() noexcept {
+  base::full_fence();  // pairs: submit.retire
+  const IdleView view = scheduler.idle.look();
+  if (view.idle() > 0 && view.spinning() == 0 && network_unwatched_for(0)) wake_one(os::current_p());
+}
+
+void look_at_network(RunnableList& ready) noexcept {
+  NetworkWatch& network = scheduler.network;
+  if (network.looking.load_relaxed() || network.looking.exchange_acquire(true)) return;  // pairs: network.looking
+  network.source.load_acquire()->look(ready);                                            // pairs: network.source
+  network.looked_at_ns.store_relaxed(os::now_ns());
+  network.looking.store_release(false);  // pairs: network.looking
 }
 
 bool work_exists(const Processor* except) noexcept {

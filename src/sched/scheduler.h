@@ -14,6 +14,7 @@
 #include "sched/processor.h"
 #include "sched/record_pool.h"
 #include "sched/stack_pool.h"
+#include "sched/work_source.h"
 
 // The scheduler: goroutines (G) are run by threads (M) that hold a processor (P).
 //   Read next   status.h (states, owners), run_queue.h, record_deque.h, idle_word.h (the lock-free parts), dispatch.h (park,
@@ -80,6 +81,7 @@ struct Scheduler {
   CounterSet shared_counters;  // bumped with add() by threads without a P
   alignas(base::kCacheLine) base::Atom<std::uint64_t> next_id_range{1};
   Watcher poller, passive;
+  alignas(base::kCacheLine) NetworkWatch network;
 
   // --- threads ---
   alignas(base::kCacheLine) os::RankedMutex<base::Rank::kMachines> machines_lock;

@@ -12,8 +12,8 @@
 #include "sched/world.h"
 
 // An M without work: where it looks, how long it spins, when it gives its P up.
-//   Order       own queue, global queue, steal; then spin (the same, again), idle-priority goroutines, sleep as the passive
-//               spinner, retire. K1: with seed_search_order the global queue comes after stealing.
+//   Order       own queue, global queue, network (without blocking), steal; then spin (the same, again), idle-priority goroutines, sleep as the passive
+//               spinner, retire. K1: with seed_search_order global queue and network come after stealing.
 //   Spinning    active for spin_us; then *passive*: the M keeps P and spinner count but sleeps with a timer, 50 us doubling to
 //               passive_limit_ns, and at each look takes what has not moved since the last one. Only one M is passive.
 //   Judgement   a thief that is idle again within productive_us of a steal was not worth it; from the second in a row it skips
@@ -29,6 +29,7 @@ namespace {
 
 constexpr std::uint32_t kFruitlessLimit = 2;
 constexpr std::uint32_t kFruitlessMax = 10;
+constexpr std::int64_t kLeftAloneNs = 100'000;
 constexpr std::uint64_t kAgedUs = 3;  // a slot whose P has not dispatched for so long may be robbed
 
 struct Ticks {
@@ -38,10 +39,28 @@ struct Ticks {
   }
 };
 
-// Sleeps; wakers may place the M meanwhile, and only then.
-bool wait_for_bell(Machine& m, std::int64_t deadline_ns) noexcept {
+// Sleeps in the netpoller, unless another M does. True: it did, and `rung` says whether somebody woke it on purpose.
+bool block_in_network(Machine& m, std::int64_t deadline_ns, RunnableList& ready, bool& rung) noexcept {
+  NetworkWatch& network = scheduler.network;
+  Machine* nobody = nullptr;
+  if (!network.blocked.cas_acq_rel(nobody, &m)) return false;  // pairs: network.blocked
+  WEFT_DELAY_SITE("network.before_block");
+  if (m.note.begin_elsewhere()) {
+    network.source.load_acquire()->wait(deadline_ns, ready);  // pairs: network.source
+    rung = m.note.end_elsewhere();
+    network.looked_at_ns.store_relaxed(os::now_ns());
+  } else {
+    rung = true;
+  }
+  network.blocked.store_release(nullptr);  // pairs: network.blocked
+  return true;
+}
+
+// Sleeps; wakers may place the M meanwhile, and only then. With `ready` it watches the descriptors too, if nobody does.
+bool wait_for_bell(Machine& m, std::int64_t deadline_ns, RunnableList* ready = nullptr) noexcept {
   m.placement.store_release(Placement::kAsleep);  // pairs: placement
-  const bool rung = m.note.wait(deadline_ns);
+  bool rung = false;
+  if (ready == nullptr || !block_in_network(m, deadline_ns, *ready, rung)) rung = m.note.wait(deadline_ns);
   Placement seen = Placement::kAsleep;
   while (seen != Placement::kAwake && !m.placement.cas_acquire(seen, Placement::kAwake)) {  // pairs: placement
     if (seen == Placement::kPlacing) {
@@ -95,6 +114,25 @@ Runnable steal(Processor& p, bool desperate, const Ticks* seen) noexcept {
   const Runnable stolen = scheduler.policy->steal(p, desperate, seen != nullptr ? seen->at : nullptr);
   if (stolen) p.counters.bump(Counter::kStealsWon);
   return stolen;
+}
+
+// To the back of p's queue: in the order in which the kernel reported them.
+bool take_over(Processor& p, RunnableList& ready) noexcept {
+  if (ready.empty()) return false;
+  while (const Runnable runnable = ready.pop()) scheduler.policy->ready(p, runnable, Hint::kYield);
+  return true;
+}
+
+// What has happened on descriptors; it is in p's queue then. Others are woken if there is more than one.
+bool poll_network(Processor& p) noexcept {
+  if (WEFT_LIKELY(scheduler.network.waiting.load_relaxed() == 0))
+    return false;  // a goroutine that waits will look itself
+  RunnableList ready;
+  look_at_network(ready);
+  const std::size_t count = ready.size();
+  if (!take_over(p, ready)) return false;
+  if (count > 1) wake_for_queued_work(&p);
+  return true;
 }
 
 Runnable spin(Machine& m, Ticks& seen) noexcept {
@@ -209,7 +247,11 @@ class PassiveWatch {
     scheduler.passive.until_ns.store_relaxed(wake_at);
     m_.p->counters.bump(Counter::kPassiveSleeps);
     WEFT_DELAY_SITE("passive.before_sleep");
-    if (scheduler.idle.look().passive()) wait_for_bell(m_, wake_at);
+    // A busy P that looks at the network often is left alone with it.
+    RunnableList ready;
+    if (scheduler.idle.look().passive())
+      wait_for_bell(m_, wake_at, network_unwatched_for(kLeftAloneNs) ? &ready : nullptr);
+    take_over(*m_.p, ready);
     if (scheduler.idle.look().passive()) return true;
     m_.fruitless = 0;  // an urgent wake clears the suspicion
     return false;
@@ -217,6 +259,8 @@ class PassiveWatch {
 
   Runnable look(bool was_suppressed) noexcept {
     Processor& p = *m_.p;
+    if (const Runnable own = scheduler.policy->next(p)) return own;  // of the network
+    if (network_unwatched_for(kLeftAloneNs) && poll_network(p)) return scheduler.policy->next(p);
     if (sees_aged_work(p, seen_)) {
       m_.fruitless = 0;
       if (const Runnable stolen = steal(p, true, &seen_)) return stolen;
@@ -284,6 +328,14 @@ bool become_poller(Machine& m) noexcept {
   return true;
 }
 
+// N1: an M without a P blocks in the netpoller when no P is busy, or no spinner sees to it.
+bool should_watch_network() noexcept {
+  if (scheduler.network.registered.load_relaxed() == 0)
+    return false;  // read after retire()'s fence; pairs with registering
+  const IdleView view = scheduler.idle.look();
+  return view.idle() == maxprocs() || (view.idle() > 0 && view.spinning() == 0);
+}
+
 // More idle threads than idle Ps: the M that slept longest for nothing ends.
 bool leave_if_surplus(Machine& m) noexcept {
   std::lock_guard guard(scheduler.machines_lock);
@@ -307,15 +359,21 @@ Runnable find_runnable(Machine& m) noexcept {
     if (p.attention.load_relaxed() != 0 && !attend(m)) continue;  // the P may be gone
     run_due_timers(p);
     if (const Runnable local = scheduler.policy->next(p)) return leave_with(m, local, false);
-    if (!scheduler.settings.seed_search_order)
+    if (!scheduler.settings.seed_search_order) {
       if (const Runnable injected = take_injected(p)) return leave_with(m, injected, false);
+      if (poll_network(p))
+        if (const Runnable local = scheduler.policy->next(p)) return leave_with(m, local, false);
+    }
     if (maxprocs() > 1) {
       judge_last_steal(m);
       if (!suppressed(m))
         if (const Runnable stolen = steal(p, false, nullptr)) return leave_with(m, stolen, true);
     }
-    if (scheduler.settings.seed_search_order)
+    if (scheduler.settings.seed_search_order) {
       if (const Runnable injected = take_injected(p)) return leave_with(m, injected, false);
+      if (poll_network(p))
+        if (const Runnable local = scheduler.policy->next(p)) return leave_with(m, local, false);
+    }
     if (maxprocs() > 1) {
       if (!m.spinning) m.spinning = scheduler.idle.try_start_spinning(maxprocs());
       if (m.spinning) {
@@ -347,14 +405,24 @@ bool wait_for_processor(Machine& m) noexcept {
     const bool polls = become_poller(m);
     const std::int64_t exit_at = os::now_ns() + scheduler.settings.idle_thread_exit_ns;
     scheduler.shared_counters.add(Counter::kParks);
-    const bool rung = wait_for_bell(m, polls ? std::min(scheduler.poller.until_ns.load_relaxed(), exit_at) : exit_at);
+    RunnableList ready;
+    const bool watches = should_watch_network();
+    const bool rung = wait_for_bell(m, polls ? std::min(scheduler.poller.until_ns.load_relaxed(), exit_at) : exit_at,
+                                    watches ? &ready : nullptr);
     if (polls) scheduler.poller.m.store_release(nullptr);  // pairs: watcher.deadline
-    if (m.next_p.load_acquire() != nullptr) continue;      // pairs: machine.next_p
+    if (!ready.empty()) {
+      if (m.next_p.load_acquire() == nullptr && come_back(m)) {  // pairs: machine.next_p
+        take_over(*m.p, ready);
+        return true;
+      }
+      inject(ready);
+    }
+    if (m.next_p.load_acquire() != nullptr) continue;  // pairs: machine.next_p
     if (polls && next_timer_ns() <= os::now_ns()) {
       if (come_back(m)) return true;
       wake_passive(
           nullptr);  // every P is in use: its owner runs the timers at its next dispatch, or the passive spinner now
-    } else if (!rung && !polls && leave_if_surplus(m)) {
+    } else if (!rung && !polls && !watches && leave_if_surplus(m)) {
       return false;
     }
   }

@@ -32,17 +32,28 @@ class Sleeper {
   void wake() const noexcept {
     if ((bits_ & 1) == 0) {
       ready(reinterpret_cast<Goroutine*>(bits_));
-      return;
+    } else {
+      wake_thread();
     }
-    auto* thread = reinterpret_cast<ThreadSleeper*>(bits_ & ~std::uintptr_t{1});
-    // By the waker, before the thread can run: it never counts as asleep when it is not (deadlock check).
-    if (thread->counted) scheduler.threads_waiting.fetch_add_relaxed(-1);
-    thread->note.signal();
+  }
+  // A goroutine is only made runnable, for the caller to place.
+  void wake(RunnableList& out) const noexcept {
+    if ((bits_ & 1) == 0) {
+      collect(reinterpret_cast<Goroutine*>(bits_), out);
+    } else {
+      wake_thread();
+    }
   }
   bool is_nobody() const noexcept { return bits_ == 0; }
   Goroutine* goroutine() const noexcept { return (bits_ & 1) == 0 ? reinterpret_cast<Goroutine*>(bits_) : nullptr; }
 
  private:
+  void wake_thread() const noexcept {
+    auto* thread = reinterpret_cast<ThreadSleeper*>(bits_ & ~std::uintptr_t{1});
+    // By the waker, before the thread can run: it never counts as asleep when it is not (deadlock check).
+    if (thread->counted) scheduler.threads_waiting.fetch_add_relaxed(-1);
+    thread->note.signal();
+  }
   std::uintptr_t bits_ = 0;
 };
 

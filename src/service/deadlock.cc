@@ -24,7 +24,8 @@ bool nobody_can_run() {
   const sched::IdleView view = scheduler.idle.look();
   return view.idle() == sched::maxprocs() && view.spinning() == 0 && !scheduler.world_stopping.load_relaxed() &&
          !sched::work_exists(nullptr) && scheduler.in_call.load_relaxed() == 0 &&
-         sched::next_timer_ns() == sched::TimerHeap::kNever && !scheduler.exiting.load_relaxed();
+         scheduler.network.waiting.load_relaxed() == 0 && sched::next_timer_ns() == sched::TimerHeap::kNever &&
+         !scheduler.exiting.load_relaxed();
 }
 
 std::uint64_t progress() {

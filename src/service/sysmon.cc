@@ -55,6 +55,7 @@ class Sysmon {
         acted = look_at_processors(now);
       sched::retry_wanted_thread();
       run_overdue_timers(now);
+      look_at_network();
       trim(now);
       follow(now);
       trace_line(now);
@@ -144,6 +145,14 @@ class Sysmon {
     std::uint32_t fired = 0;
     for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) fired += scheduler.processors[i]->timers.run_due(now, true);
     scheduler.shared_counters.add(Counter::kTimersFired, fired);
+  }
+
+  // Every P has been busy and nobody has looked at the descriptors.
+  static void look_at_network() {
+    if (scheduler.network.waiting.load_relaxed() == 0 || !sched::network_unwatched_for(kSlowNs)) return;
+    sched::RunnableList ready;
+    sched::look_at_network(ready);
+    sched::inject(ready);
   }
 
   void trim(std::int64_t now) {

@@ -70,6 +70,29 @@ struct TimeLimit : Simulation<2> {
   }
 };
 
+// As the M that blocks in the netpoller: who signals it rings a bell that ends that call. The bell may ring late, and for nothing.
+struct Elsewhere : Simulation<2> {
+  os_model::Note note;
+  RelacyAtom<unsigned> bell;
+  RelacyAtom<unsigned> gift;
+
+  void thread(unsigned id) override {
+    if (id == 0) {
+      gift.store_release(1);
+      if (note.signal()) bell.store_release(1);
+      return;
+    }
+    while (gift.load_acquire() == 0) {
+      if (!note.begin_elsewhere()) continue;
+      while (bell.load_acquire() == 0 && rl::rand(4) != 0) rl::yield(1, RL_INFO);  // an event of the kernel's may end it too
+      const bool rung = bell.load_acquire() != 0;
+      const bool signalled = note.end_elsewhere();
+      RL_ASSERT(!rung || signalled);
+      if (signalled) RL_ASSERT(gift.load_acquire() == 1);
+    }
+  }
+};
+
 class NoteModel : public testing::Test {
  protected:
   ~NoteModel() override { os_model::defects = {}; }
@@ -82,6 +105,9 @@ TEST_F(NoteModel, loses_no_signal_of_two_givers) {
 TEST_F(NoteModel, orders_what_was_written_before_the_signal) {
   EXPECT_TRUE(holds<SignalOrders>(random_search(100'000)));
   EXPECT_TRUE(holds<SignalOrders>(bounded_search(4)));
+}
+TEST_F(NoteModel, reaches_a_sleeper_that_blocks_elsewhere) {
+  EXPECT_TRUE(holds<Elsewhere>(random_search(100'000)));
 }
 TEST_F(NoteModel, keeps_a_signal_that_comes_as_the_time_is_up) {
   EXPECT_TRUE(holds<TimeLimit>(random_search(100'000)));

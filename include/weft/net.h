@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <chrono>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "weft/context.h"
+#include "weft/detail/clock.h"
+#include "weft/detail/io_handle.h"
+
+// Sockets whose blocking calls park the goroutine.
+//   Networks   "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6": addresses are "host:port", "[::1]:80", ":80" (every interface).
+//              "unix" (stream), "unixgram": a path, or "@name" for the abstract namespace.
+//   Errors     std::system_error, or the overload with a trailing std::error_code&. errc::timed_out: the deadline has passed.
+//              errc::bad_file_descriptor: used after close(), or closed while waiting. With a context: its err().
+//   Sharing    reading and writing may go on at once, and any number of goroutines may call; each side serves one call at a time.
+//              close() wakes all of them. Deadlines are absolute and may be changed while calls wait; time_point::max(): none.
+namespace weft::net {
+
+class address {
+ public:
+  address() noexcept = default;
+  // A sockaddr of any family. Longer ones are refused by std::invalid_argument.
+  address(const void* sockaddr, std::size_t size);
+
+  std::string to_string() const;  // "127.0.0.1:80", "[fe80::1%eth0]:80", "/run/x", "@name"; "" for none
+  std::string host() const;       // without the port
+  std::uint16_t port() const noexcept;
+  int family() const noexcept;
+  const void* data() const noexcept { return bytes_; }
+  std::size_t size() const noexcept { return size_; }
+  explicit operator bool() const noexcept { return size_ != 0; }
+  friend bool operator==(const address& one, const address& other) noexcept { return one.compare(other) == 0; }
+  friend std::strong_ordering operator<=>(const address& one, const address& other) noexcept {
+    return one.compare(other) <=> 0;
+  }
+
+ private:
+  int compare(const address& other) const noexcept;
+  alignas(8) unsigned char bytes_[128] = {};
+  std::uint32_t size_ = 0;
+};
+
+// All addresses a name has, without a port. Never blocks a P.
+std::vector<address> lookup_host(std::string_view name);
+std::vector<address> lookup_host(std::string_view name, std::error_code& error);
+std::vector<address> lookup_host(const context& ctx, std::string_view name, std::error_code& error);
+// Numeric addresses only ("127.0.0.1:80", "[::1]:80", "/path", "@name").
+address parse_address(std::string_view network, std::string_view text);
+
+class conn {
+ public:
+  conn() noexcept = default;
+  // Takes over a connected socket (or a pipe, a terminal, ...); it becomes non-blocking. Fails: fd stays the caller's.
+  static conn from_fd(int fd);
+  static conn from_fd(int fd, std::error_code& error);
+
+  // 0 at the end of the stream (or for an empty span).
+  std::size_t read(std::span<std::byte> buffer, std::error_code& error) { return read_some(nullptr, buffer, error); }
+  std::size_t read(std::span<std::byte> buffer) {
+    std::error_code error;
+    const std::size_t size = read_some(nullptr, buffer, error);
+    detail::throw_if(error, "read");
+    return size;
+  }
+  std::size_t read(std::span<char> buffer) { return read(std::as_writable_bytes(buffer)); }
+  std::size_t read(std::span<char> buffer, std::error_code& error) {
+    return read(std::as_writable_bytes(buffer), error);
+  }
+  std::size_t read(const context& ctx, std::span<std::byte> buffer, std::error_code& error) {
+    return read_some(&ctx, buffer, error);
+  }
+  std::size_t read(const context& ctx, std::span<std::byte> buffer);
+  // Fills the buffer, unless the stream ends: how much there was.
+  std::size_t read_full(std::span<std::byte> buffer, std::error_code& error);
+  std::size_t read_full(std::span<std::byte> buffer);
+  std::size_t readv(std::span<const std::span<std::byte>> buffers, std::error_code& error);
+  std::size_t readv(std::span<const std::span<std::byte>> buffers);
+
+  // All of it, or an error; the number tells how much was written.
+  std::size_t write_all(std::span<const std::byte> data, std::error_code& error) {
+    return write_whole(nullptr, data, error);
+  }
+  void write_all(std::span<const std::byte> data);
+  void write_all(const context& ctx, std::span<const std::byte> data);
+  std::size_t write_all(const context& ctx, std::span<const std::byte> data, std::error_code& error) {
+    return write_whole(&ctx, data, error);
+  }
+  std::size_t write(std::string_view text) {
+    write_all(std::as_bytes(std::span(text)));
+    return text.size();
+  }
+  std::size_t write(std::string_view text, std::error_code& error) {
+    return write_all(std::as_bytes(std::span(text)), error);
+  }
+  // All buffers, in order, as one write if the kernel takes it.
+  std::size_t writev(std::span<const std::span<const std::byte>> buffers, std::error_code& error);
+  void writev(std::span<const std::span<const std::byte>> buffers);
+  // `count` bytes of an open file from `offset` on, without copying them through the program. Returns less at the file's end.
+  std::uint64_t send_file(int file, std::uint64_t offset, std::uint64_t count, std::error_code& error);
+  std::uint64_t send_file(int file, std::uint64_t offset, std::uint64_t count);
+
+  void set_deadline(time_point when) { handle_.set_deadline(true, true, when); }
+  void set_read_deadline(time_point when) { handle_.set_deadline(true, false, when); }
+  void set_write_deadline(time_point when) { handle_.set_deadline(false, true, when); }
+
+  void close_write();  // the peer sees the end of the stream, and may still write
+  void close_read();
+  void close() { handle_.close(); }
+  bool is_open() const noexcept { return handle_.is_open(); }
+  explicit operator bool() const noexcept { return is_open(); }
+
+  address local_address() const;
+  address remote_address() const;
+
+  void set_no_delay(bool on);                                     // on from the start, for TCP
+  void set_keep_alive(std::optional<std::chrono::seconds> idle);  // nullopt: off
+  void set_linger(std::optional<std::chrono::seconds> limit);     // 0: close() resets the connection
+  void set_read_buffer(int bytes);
+  void set_write_buffer(int bytes);
+
+  int native_handle() noexcept;  // -1 when closed; for options and waits, not for reading and writing
+  int release();                 // as close(), but the descriptor stays open, in blocking mode: the caller's now
+
+ private:
+  friend class listener;
+  friend struct socket_access;
+  std::size_t read_some(const context* ctx, std::span<std::byte> buffer, std::error_code& error);
+  std::size_t write_whole(const context* ctx, std::span<const std::byte> data, std::error_code& error);
+  detail::io_handle handle_;
+  bool hints_ = false;    // the kernel tells how much is left to read (TCP_INQ)
+  bool drained_ = false;  // by the last read: the next one waits first. Belongs to whoever has the reading side
+};
+
+struct listen_options {
+  int backlog = 4096;       // the system's own limit applies
+  bool reuse_port = false;  // several listeners share the port
+  bool v6_only = false;
+};
+
+class listener {
+ public:
+  listener() noexcept = default;
+  static listener from_fd(int fd);  // a listening socket
+
+  conn accept();
+  conn accept(std::error_code& error) { return accept_one(nullptr, error); }
+  conn accept(const context& ctx);
+  conn accept(const context& ctx, std::error_code& error) { return accept_one(&ctx, error); }
+
+  net::address address() const { return address_; }
+  std::uint16_t port() const noexcept { return address_.port(); }
+  void set_deadline(time_point when) { handle_.set_deadline(true, false, when); }
+  void close();  // a path made by listen("unix") is removed
+  bool is_open() const noexcept { return handle_.is_open(); }
+  explicit operator bool() const noexcept { return is_open(); }
+  int native_handle() const noexcept { return handle_.number(); }
+  int release();
+
+  listener(listener&&) noexcept = default;
+  listener& operator=(listener&& other) noexcept {
+    if (this != &other) {
+      close();
+      handle_ = std::move(other.handle_);
+      address_ = std::exchange(other.address_, {});
+      unlink_ = std::exchange(other.unlink_, {});
+    }
+    return *this;
+  }
+  ~listener() { close(); }
+
+ private:
+  friend struct socket_access;
+  conn accept_one(const context* ctx, std::error_code& error);
+  detail::io_handle handle_;
+  net::address address_;
+  std::string unlink_;
+};
+
+// Datagrams.
+class packet_conn {
+ public:
+  packet_conn() noexcept = default;
+  static packet_conn from_fd(int fd);
+
+  // The size of one datagram (0: an empty one); what does not fit is lost.
+  std::size_t read_from(std::span<std::byte> buffer, address& from, std::error_code& error) {
+    return receive(nullptr, buffer, from, error);
+  }
+  std::size_t read_from(std::span<std::byte> buffer, address& from);
+  std::size_t read_from(const context& ctx, std::span<std::byte> buffer, address& from, std::error_code& error) {
+    return receive(&ctx, buffer, from, error);
+  }
+  std::size_t write_to(std::span<const std::byte> data, const address& to, std::error_code& error);
+  std::size_t write_to(std::span<const std::byte> data, const address& to);
+
+  address local_address() const;
+  std::uint16_t port() const { return local_address().port(); }
+  void set_deadline(time_point when) { handle_.set_deadline(true, true, when); }
+  void set_read_deadline(time_point when) { handle_.set_deadline(true, false, when); }
+  void set_write_deadline(time_point when) { handle_.set_deadline(false, true, when); }
+  void set_read_buffer(int bytes);
+  void set_write_buffer(int bytes);
+  void set_broadcast(bool on);
+  void close();
+  bool is_open() const noexcept { return handle_.is_open(); }
+  explicit operator bool() const noexcept { return is_open(); }
+  int native_handle() const noexcept { return handle_.number(); }
+  int release();
+
+  packet_conn(packet_conn&&) noexcept = default;
+  packet_conn& operator=(packet_conn&& other) noexcept {
+    if (this != &other) {
+      close();
+      handle_ = std::move(other.handle_);
+      unlink_ = std::exchange(other.unlink_, {});
+    }
+    return *this;
+  }
+  ~packet_conn() { close(); }
+
+ private:
+  friend struct socket_access;
+  std::size_t receive(const context* ctx, std::span<std::byte> buffer, address& from, std::error_code& error);
+  detail::io_handle handle_;
+  std::string unlink_;
+};
+
+listener listen(std::string_view network, std::string_view where, const listen_options& options = {});
+listener listen(std::string_view network, std::string_view where, const listen_options& options,
+                std::error_code& error);
+
+packet_conn listen_packet(std::string_view network, std::string_view where);
+packet_conn listen_packet(std::string_view network, std::string_view where, std::error_code& error);
+
+// Tries all addresses of the name, the next one when the last has failed or taken 250 ms; the first connection wins.
+conn dial_until(const context& ctx, std::string_view network, std::string_view where, time_point deadline,
+                std::error_code& error);
+conn dial(std::string_view network, std::string_view where);
+conn dial(std::string_view network, std::string_view where, std::error_code& error);
+conn dial(const context& ctx, std::string_view network, std::string_view where);
+conn dial(const context& ctx, std::string_view network, std::string_view where, std::error_code& error);
+template <class Rep, class Period>
+conn dial(std::string_view network, std::string_view where, std::chrono::duration<Rep, Period> limit,
+          std::error_code& error) {
+  const std::int64_t ns = detail::deadline_in(limit);
+  return dial_until(context::background(), network, where,
+                    ns == detail::forever ? time_point::max() : time_point(std::chrono::nanoseconds(ns)), error);
+}
+template <class Rep, class Period>
+conn dial(std::string_view network, std::string_view where, std::chrono::duration<Rep, Period> limit) {
+  std::error_code error;
+  conn made = dial(network, where, limit, error);
+  if (error) detail::throw_io_error(error, ("dial " + std::string(where)).c_str());
+  return made;
+}
+
+}  // namespace weft::net

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+#include <algorithm>
+#include <cstring>
+
+#include "api/socket.h"
+#include "weft/go.h"
+
+namespace weft::net {
+namespace {
+
+constexpr std::size_t kMaxVectors = 64;
+constexpr std::size_t kLargestCall = 1u << 30;  // the kernel's own limit is just below 2 GiB
+
+// TCP_INQ: how much is left after this read, from the kernel. Edge-triggered, so whatever comes later is reported: a reader
+// that knows the queue to be empty waits at once, and saves the call that would only say so.
+ssize_t receive_with_hint(int fd, std::span<std::byte> buffer, bool& drained) noexcept {
+  iovec vector{buffer.data(), buffer.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t size = system_call([&] { return recvmsg(fd, &message, 0); });
+  drained = false;
+#ifdef TCP_CM_INQ
+  if (size > 0) {
+    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    if (header != nullptr && header->cmsg_level == SOL_TCP && header->cmsg_type == TCP_CM_INQ) {
+      int left;
+      std::memcpy(&left, CMSG_DATA(header), sizeof left);
+      drained = left == 0;
+    }
+  }
+#endif
+  return size;
+}
+
+ssize_t receive_plainly(int fd, std::span<std::byte> buffer) noexcept {
+  return system_call([&] { return ::read(fd, buffer.data(), buffer.size()); });  // not recv: pipes are welcome
+}
+
+// A socket whose peer has gone raises SIGPIPE; what is not a socket cannot be told not to.
+ssize_t send_some(int fd, std::span<const std::byte> data, bool& is_socket) noexcept {
+  if (is_socket) {
+    const ssize_t size = system_call([&] { return ::send(fd, data.data(), data.size(), MSG_NOSIGNAL); });
+    if (size != -ENOTSOCK) return size;
+    is_socket = false;
+  }
+  return system_call([&] { return ::write(fd, data.data(), data.size()); });
+}
+
+ssize_t send_vectors(int fd, const iovec* vectors, std::size_t count) noexcept {
+  msghdr message{};
+  message.msg_iov = const_cast<iovec*>(vectors);
+  message.msg_iovlen = count;
+  const ssize_t size = system_call([&] { return sendmsg(fd, &message, MSG_NOSIGNAL); });
+  return size != -ENOTSOCK ? size : system_call([&] { return ::writev(fd, vectors, static_cast<int>(count)); });
+}
+
+}  // namespace
+
+conn conn::from_fd(int fd, std::error_code& error) {
+  Descriptor* descriptor = adopt_foreign(fd, error);
+  return descriptor != nullptr ? socket_access::make_conn(descriptor, false) : conn();
+}
+
+conn conn::from_fd(int fd) {
+  std::error_code error;
+  conn made = from_fd(fd, error);
+  detail::throw_if(error, "from_fd");
+  return made;
+}
+
+std::size_t conn::read_some(const context* ctx, std::span<std::byte> buffer, std::error_code& error) {
+  buffer = buffer.first(std::min(buffer.size(), kLargestCall));
+  const ssize_t size =
+      perform(handle_.get(), Side::kRead, ctx, error, [&](Operation& operation, int& number) -> ssize_t {
+        if (buffer.empty()) return 0;
+        if (!hints_) return repeat(operation, [&](int fd) { return receive_plainly(fd, buffer); }, number);
+        const bool wait_first = drained_ && socket_access::descriptor(*this)->trusts_short_reads();
+        return repeat(operation, [&](int fd) { return receive_with_hint(fd, buffer, drained_); }, number, wait_first);
+      });
+  return size > 0 ? static_cast<std::size_t>(size) : 0;
+}
+
+std::size_t conn::read(const context& ctx, std::span<std::byte> buffer) {
+  std::error_code error;
+  const std::size_t size = read_some(&ctx, buffer, error);
+  detail::throw_if(error, "read");
+  return size;
+}
+
+std::size_t conn::read_full(std::span<std::byte> buffer, std::error_code& error) {
+  std::size_t done = 0;
+  error.clear();
+  while (done < buffer.size() && !error) {
+    const std::size_t size = read_some(nullptr, buffer.subspan(done), error);
+    if (size == 0) break;
+    done += size;
+  }
+  return done;
+}
+
+std::size_t conn::read_full(std::span<std::byte> buffer) {
+  std::error_code error;
+  const std::size_t size = read_full(buffer, error);
+  detail::throw_if(error, "read");
+  return size;
+}
+
+std::size_t conn::readv(std::span<const std::span<std::byte>> buffers, std::error_code& error) {
+  iovec vectors[kMaxVectors];
+  std::size_t count = 0, room = 0;
+  for (const auto& buffer : buffers) {
+    if (count == kMaxVectors) break;
+    if (buffer.empty()) continue;
+    vectors[count++] = {buffer.data(), buffer.size()};
+    room += buffer.size();
+  }
+  const ssize_t size =
+      perform(handle_.get(), Side::kRead, nullptr, error, [&](Operation& operation, int& number) -> ssize_t {
+        if (room == 0) return 0;
+        drained_ = false;
+        const auto attempt = [&](int fd) {
+          return system_call([&] { return ::readv(fd, vectors, static_cast<int>(count)); });
+        };
+        return repeat(operation, attempt, number);
+      });
+  return size > 0 ? static_cast<std::size_t>(size) : 0;
+}
+
+std::size_t conn::readv(std::span<const std::span<std::byte>> buffers) {
+  std::error_code error;
+  const std::size_t size = readv(buffers, error);
+  detail::throw_if(error, "readv");
+  return size;
+}
+
+std::size_t conn::write_whole(const context* ctx, std::span<const std::byte> data, std::error_code& error) {
+  std::size_t done = 0;
+  perform(handle_.get(), Side::kWrite, ctx, error, [&](Operation& operation, int& number) -> ssize_t {
+    bool is_socket = true;
+    do {  // an empty datagram is one too
+      const auto rest = data.subspan(done, std::min(data.size() - done, kLargestCall));
+      const ssize_t size = repeat(operation, [&](int fd) { return send_some(fd, rest, is_socket); }, number);
+      if (size < 0) return -1;
+      done += static_cast<std::size_t>(size);
+    } while (done < data.size());
+    return 0;
+  });
+  return done;
+}
+
+void conn::write_all(std::span<const std::byte> data) {
+  std::error_code error;
+  write_whole(nullptr, data, error);
+  detail::throw_if(error, "write");
+}
+
+void conn::write_all(const context& ctx, std::span<const std::byte> data) {
+  std::error_code error;
+  write_whole(&ctx, data, error);
+  detail::throw_if(error, "write");
+}
+
+std::size_t conn::writev(std::span<const std::span<const std::byte>> buffers, std::error_code& error) {
+  std::size_t done = 0;
+  perform(handle_.get(), Side::kWrite, nullptr, error, [&](Operation& operation, int& number) -> ssize_t {
+    std::size_t next = 0, skip = 0;  // the first `skip` bytes of buffers[next] are written
+    while (next < buffers.size()) {
+      iovec vectors[kMaxVectors];
+      std::size_t count = 0;
+      for (std::size_t i = next; i < buffers.size() && count < kMaxVectors; ++i) {
+        const auto part = i == next ? buffers[i].subspan(skip) : buffers[i];
+        if (!part.empty()) vectors[count++] = {const_cast<std::byte*>(part.data()), part.size()};
+      }
+      if (count == 0) return 0;
+      const ssize_t size = repeat(operation, [&](int fd) { return send_vectors(fd, vectors, count); }, number);
+      if (size < 0) return -1;
+      done += static_cast<std::size_t>(size);
+      skip += static_cast<std::size_t>(size);
+      while (next < buffers.size() && skip >= buffers[next].size()) skip -= buffers[next++].size();
+    }
+    return 0;
+  });
+  return done;
+}
+
+void conn::writev(std::span<const std::span<const std::byte>> buffers) {
+  std::error_code error;
+  writev(buffers, error);
+  detail::throw_if(error, "writev");
+}
+
+std::uint64_t conn::send_file(int file, std::uint64_t offset, std::uint64_t count, std::error_code& error) {
+  std::uint64_t done = 0;
+  perform(handle_.get(), Side::kWrite, nullptr, error, [&](Operation& operation, int& number) -> ssize_t {
+    while (done < count) {
+      auto at = static_cast<off_t>(offset + done);
+      const std::size_t part = std::min<std::uint64_t>(count - done, kLargestCall);
+      // The file may be on a slow disk: the thread may block, the P does not.
+      const auto attempt = [&](int fd) {
+        return blocking([&] { return system_call([&] { return sendfile(fd, file, &at, part); }); });
+      };
+      const ssize_t size = repeat(operation, attempt, number);
+      if (size < 0) return -1;
+      if (size == 0) break;  // the file's end
+      done += static_cast<std::uint64_t>(size);
+    }
+    return 0;
+  });
+  return done;
+}
+
+std::uint64_t conn::send_file(int file, std::uint64_t offset, std::uint64_t count) {
+  std::error_code error;
+  const std::uint64_t done = send_file(file, offset, count, error);
+  detail::throw_if(error, "send_file");
+  return done;
+}
+
+namespace {
+void shut(int fd, int how, const char* what) {
+  if (fd < 0) detail::throw_io_error(error_from(EBADF), what);
+  if (shutdown(fd, how) != 0 && errno != ENOTCONN) detail::throw_io_error(error_from(errno), what);
+}
+}  // namespace
+
+void conn::close_write() { shut(handle_.number(), SHUT_WR, "close_write"); }
+void conn::close_read() { shut(handle_.number(), SHUT_RD, "close_read"); }
+
+address conn::local_address() const { return local_address_of(handle_.number()); }
+address conn::remote_address() const { return remote_address_of(handle_.number()); }
+
+void conn::set_no_delay(bool on) { set_option(handle_.number(), IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0, "set_no_delay"); }
+
+void conn::set_keep_alive(std::optional<std::chrono::seconds> idle) {
+  const int fd = handle_.number();
+  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, idle ? 1 : 0, "set_keep_alive");
+  if (!idle) return;
+  const int seconds = static_cast<int>(std::clamp<std::int64_t>(idle->count(), 1, 32'767));
+  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds, "set_keep_alive");
+  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds, "set_keep_alive");
+}
+
+void conn::set_linger(std::optional<std::chrono::seconds> limit) {
+  linger value{};
+  if (limit) value = {1, static_cast<int>(std::clamp<std::int64_t>(limit->count(), 0, 32'767))};
+  if (setsockopt(handle_.number(), SOL_SOCKET, SO_LINGER, &value, sizeof value) != 0)
+    detail::throw_io_error(error_from(errno), "set_linger");
+}
+
+void conn::set_read_buffer(int bytes) { set_option(handle_.number(), SOL_SOCKET, SO_RCVBUF, bytes, "set_read_buffer"); }
+void conn::set_write_buffer(int bytes) {
+  set_option(handle_.number(), SOL_SOCKET, SO_SNDBUF, bytes, "set_write_buffer");
+}
+
+int conn::native_handle() noexcept {
+  hints_ = false;  // whoever reads beside us would make our knowledge of the queue wrong
+  return handle_.number();
+}
+
+int conn::release() {
+  const int fd = handle_.release();
+  if (fd < 0) detail::throw_io_error(error_from(EBADF), "release");
+#ifdef TCP_INQ
+  const int off = 0;
+  if (hints_) setsockopt(fd, IPPROTO_TCP, TCP_INQ, &off, sizeof off);
+#endif
+  const int flags = fcntl(fd, F_GETFL);
+  fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+  return fd;
+}
+
+}  // namespace weft::net

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+
+#include "os/poll_set.h"
+#include "os/ranked_mutex.h"
+#include "sched/work_source.h"
+#include "service/netpoll_descriptor.h"
+
+// The netpoller: the table of descriptors and the kernel's set of them, as a source of work for the scheduler.
+//   Start       at the first descriptor. If the system refuses (no descriptors left, no epoll), the caller gets the error, and the
+//               next one tries again.
+//   Table       grows by chunks that are never given back; an entry's address is stable, so a report of the kernel names its entry
+//               and the sequence number of its life: {sequence, index}.
+//   Registered  once for each descriptor's life, both directions, edge-triggered: no system call when a goroutine waits.
+//   Fork        a child shares the parent's set: it closes its copy at once and never changes it.
+namespace weft::service {
+
+class Netpoll final : public sched::WorkSource {
+ public:
+  // Takes over a descriptor in non-blocking mode. Null: `error` is an errno, `failed` the call; the number stays the caller's.
+  Descriptor* adopt(int fd, int& error, const char*& failed) noexcept;
+  // Closes it if need be, and gives its memory back.
+  void destroy(Descriptor& descriptor) noexcept;
+
+  void look(sched::RunnableList& ready) noexcept override;
+  void wait(std::int64_t deadline_ns, sched::RunnableList& ready) noexcept override;
+  void interrupt() noexcept override { set_.ring(); }
+
+  void forget_after_fork() noexcept { set_.forget_after_fork(); }
+
+ private:
+  friend class Descriptor;
+  static constexpr std::uint32_t kChunk = 256, kChunks = 1u << 16;
+
+  void unregister(Descriptor& descriptor) noexcept;
+  int start_locked(const char*& failed) noexcept;
+  Descriptor* take_entry_locked() noexcept;
+  void give_entry(Descriptor& descriptor) noexcept;
+  void deliver(const os::PollEvent* events, std::size_t count, sched::RunnableList& ready) noexcept;
+
+  os::PollSet set_;
+  os::RankedMutex<base::Rank::kDescriptor> lock_;  // over what follows
+  Descriptor* free_ = nullptr;
+  std::uint32_t made_ = 0;
+  base::Atom<Descriptor*> chunks_[kChunks];
+};
+
+// One per process; constant-initialised.
+Netpoll& netpoll() noexcept;
+
+}  // namespace weft::service

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#include "service/netpoll_descriptor.h"
+
+#include <unistd.h>
+#include <cerrno>
+#include <mutex>
+
+#include "base/delay_site.h"
+#include "os/clock.h"
+#include "os/keep_errno.h"
+#include "os/poll_set.h"
+#include "service/netpoll.h"
+
+namespace weft::service {
+
+using sched::scheduler;
+using sched::WaitReason;
+
+namespace {
+constexpr WaitReason reason_of(Side side) { return side == Side::kRead ? WaitReason::kRead : WaitReason::kWrite; }
+}  // namespace
+
+// --- references ---
+
+bool Descriptor::acquire() noexcept {
+  std::uint32_t refs = refs_.load_relaxed();  // the CAS validates it
+  do {
+    if ((refs & kClosed) != 0) return false;
+  } while (!refs_.cas_acquire(refs, refs + 1));  // pairs: descriptor.refs
+  return true;
+}
+
+// The last one to leave a closed descriptor closes the number.
+void Descriptor::drop() noexcept {
+  if (refs_.fetch_sub_acq_rel(1) != (kClosed | 1)) return;  // pairs: descriptor.refs
+  if (!keep_number_) {
+    const os::KeepErrno keep;
+    ::close(fd_);
+  }
+  sched::WaitList closers;
+  closing_.lock.lock();
+  gone_ = true;
+  sched::take_all(closing_.list, closers);
+  closing_.lock.unlock();
+  sched::wake_all(closers);
+}
+
+// --- one side ---
+
+int Descriptor::reason_to_stop(Side side, const Interrupt* interrupt) const noexcept {
+  if ((refs_.load_seq_cst() & kClosed) != 0) return EBADF;                           // pairs: gate.flags
+  if (interrupt != nullptr && interrupt->raised.load_seq_cst()) return ECANCELED;    // pairs: gate.flags
+  if (directions_[static_cast<int>(side)].expired.load_seq_cst()) return ETIMEDOUT;  // pairs: gate.flags
+  return 0;
+}
+
+int Descriptor::take_side(Side side, const Interrupt* interrupt) noexcept {
+  Direction& direction = at(side);
+  for (;;) {
+    direction.lock.lock();
+    // Under the lock: who sets a reason afterwards finds us in the queue.
+    const int error = reason_to_stop(side, interrupt);
+    if (error != 0 || !direction.taken) {
+      if (error == 0) direction.taken = true;
+      direction.lock.unlock();
+      return error;
+    }
+    sched::Wait wait(reason_of(side), this);
+    sched::Waiter waiter;
+    wait.attach(waiter);
+    wait.begin();
+    direction.queue.push(waiter);
+    direction.lock.unlock();
+    wait.wait();
+    if (waiter.success) return 0;  // the side was handed over
+  }
+}
+
+void Descriptor::give_side(Side side) noexcept {
+  Direction& direction = at(side);
+  direction.lock.lock();
+  sched::Waiter* next = direction.queue.pop();
+  if (next != nullptr) {
+    next->success = true;
+  } else {
+    direction.taken = false;
+  }
+  direction.lock.unlock();
+  if (next != nullptr) sched::wake(next);
+}
+
+int Descriptor::wait(Side side, const Interrupt* interrupt) noexcept {
+  Direction& direction = at(side);
+  if (const int error = reason_to_stop(side, interrupt)) return error;
+  if (direction.gate.take_ready()) return 0;
+  sched::Wait wait(reason_of(side), this);
+  direction.who = wait.sleeper();
+  scheduler.network.waiting.fetch_add_relaxed(1);
+  wait.begin();
+  WEFT_DELAY_SITE("descriptor.before_wait");
+  bool parks = direction.gate.begin_wait();
+  if (!parks) {
+    wait.call_off();
+  } else if (reason_to_stop(side, interrupt) != 0 && direction.gate.call_off()) {
+    wait.call_off();
+    parks = false;
+  }
+  WEFT_DELAY_SITE("descriptor.before_park");
+  if (parks) wait.wait();
+  scheduler.network.waiting.fetch_add_relaxed(-1);
+  if (parks && direction.gate.take_ready()) return 0;
+  return reason_to_stop(side,
+                        interrupt);  // 0: it was ready before the wait, or an interrupt meant for another operation
+}
+
+void Descriptor::interrupt(Side side) noexcept {
+  Direction& direction = at(side);
+  if (direction.gate.interrupt()) direction.who.wake();
+  sched::WaitList queued;
+  direction.lock.lock();
+  sched::take_all(direction.queue, queued);
+  direction.lock.unlock();
+  sched::wake_all(queued);
+}
+
+void Descriptor::notify(std::uint32_t sequence, std::uint32_t what, sched::RunnableList& ready) noexcept {
+  // Set for a stranger by a late report it costs that one some speed.
+  if ((what & (os::PollEvent::kClosing | os::PollEvent::kUrgent)) != 0) suspicious_.store_relaxed(true);
+  for (const Side side : {Side::kRead, Side::kWrite}) {
+    const std::uint32_t bit = side == Side::kRead ? os::PollEvent::kReadable : os::PollEvent::kWritable;
+    if ((what & bit) == 0) continue;
+    Direction& direction = at(side);
+    WEFT_DELAY_SITE("descriptor.before_notify");
+    if (direction.gate.notify(sequence)) direction.who.wake(ready);
+  }
+}
+
+// --- deadlines ---
+
+void Descriptor::on_deadline(sched::Timer* timer, std::int64_t) {
+  auto* descriptor = static_cast<Descriptor*>(timer->argument);
+  const Side side = timer == &descriptor->directions_[0].timer ? Side::kRead : Side::kWrite;
+  descriptor->at(side).expired.store_seq_cst(true);  // pairs: gate.flags
+  descriptor->interrupt(side);
+}
+
+void Descriptor::set_deadline(Side side, std::int64_t deadline_ns) noexcept {
+  if (!acquire()) return;
+  {
+    Direction& direction = at(side);
+    std::lock_guard guard(deadline_lock_);
+    sched::stop_timer(&direction.timer);
+    if (is_closed())
+      deadline_ns = os::kForever;  // shut() stops timers under this lock, after it has set the bit: none may follow
+    const bool past = deadline_ns != os::kForever && deadline_ns <= os::now_ns();
+    direction.expired.store_seq_cst(past);  // pairs: gate.flags
+    if (past) {
+      interrupt(side);
+    } else if (deadline_ns != os::kForever) {
+      direction.timer.when_ns = deadline_ns;
+      direction.timer.callback = &Descriptor::on_deadline;
+      direction.timer.argument = this;
+      sched::start_timer(&direction.timer);
+    }
+  }
+  drop();
+}
+
+// --- closing ---
+
+bool Descriptor::shut(bool keep_number) noexcept {
+  if (!acquire()) return false;
+  if (scheduler.forked.load_relaxed()) {  // a child: nobody waits here, and the poller is the parent's
+    refs_.store_relaxed(kClosed);
+    if (!keep_number) ::close(fd_);
+    return true;
+  }
+  std::uint32_t refs = refs_.load_relaxed();  // the CAS validates it
+  do {
+    if ((refs & kClosed) != 0) {  // another one was faster
+      drop();
+      return false;
+    }
+  } while (!refs_.cas_seq_cst(refs, refs | kClosed));  // pairs: gate.flags
+  keep_number_ = keep_number;  // read by the last to drop, after our own drop
+  interrupt(Side::kRead);
+  interrupt(Side::kWrite);
+  {
+    std::lock_guard guard(deadline_lock_);
+    for (Direction& direction : directions_) sched::stop_timer(&direction.timer);
+  }
+  netpoll().unregister(*this);
+  drop();
+  const auto is_gone = [this] { return gone_; };
+  sched::wait_unless(closing_, WaitReason::kIo, this, os::kForever, is_gone, [](bool) {});
+  return true;
+}
+
+bool Descriptor::close() noexcept { return shut(false); }
+int Descriptor::release() noexcept { return shut(true) ? fd_ : -1; }
+
+// --- operations ---
+
+Operation::Operation(Descriptor& descriptor, Side side, const Interrupt* interrupt) noexcept
+    : descriptor_(descriptor), interrupt_(interrupt), side_(side) {
+  if (!descriptor_.acquire()) {
+    error_ = EBADF;
+    return;
+  }
+  holds_reference_ = true;
+  error_ = descriptor_.take_side(side_, interrupt_);
+}
+
+Operation::~Operation() {
+  if (!holds_reference_) return;
+  if (error_ == 0) descriptor_.give_side(side_);
+  descriptor_.drop();
+}
+
+}  // namespace weft::service

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+
+#include "base/atomic.h"
+#include "base/cache_line.h"
+#include "os/ranked_mutex.h"
+#include "sched/wait_queue.h"
+#include "service/netpoll_descriptor_gate.h"
+
+// A descriptor in non-blocking mode whose users wait in the netpoller.
+//   Use         Operation op(d, side); if (op.error()) ...; while (call fails with EAGAIN) if (int e = op.wait()) ...
+//   Sides       reading and writing are independent. One operation at a time has a side, the others queue for it in order: a
+//               whole write stays whole, and 100 readers of a socket each get their own datagram.
+//   Deadlines   absolute, one for each side, changeable at any time: a timer sets the side's `expired` bit and interrupts whoever
+//               waits; setting a new deadline stops the timer (which waits for its callback) and clears the bit.
+//   Close       sets the closed bit, interrupts and wakes everybody on both sides, leaves the poller; the last operation to leave
+//               closes the number, so that no system call of ours ever meets a number that means something else by now. close()
+//               returns when that has happened.
+//   Memory      descriptors are never unmapped (netpoll.h): a late report of the kernel finds a descriptor, and the gate finds
+//               that its sequence number is another one.
+namespace weft::service {
+
+enum class Side : std::uint8_t { kRead, kWrite };
+
+// A reason from outside to stop waiting, e.g. a cancelled context. raised is set before Descriptor::interrupt() is called.
+struct Interrupt {
+  base::Atom<bool> raised{false};
+};
+
+class alignas(base::kCacheLine) Descriptor {
+ public:
+  Descriptor() = default;
+  Descriptor(const Descriptor&) = delete;
+
+  int fd() const noexcept { return fd_; }
+  bool is_closed() const noexcept { return (refs_.load_relaxed() & kClosed) != 0; }
+
+  // os::kForever: none.
+  void set_deadline(Side side, std::int64_t deadline_ns) noexcept;
+
+  // Idempotent. False: it was closed before.
+  bool close() noexcept;
+  // As close(), but the number stays open: the caller's now. -1: it was closed before.
+  int release() noexcept;
+
+  // Whoever waits on the side looks at its reasons again.
+  void interrupt(Side side) noexcept;
+
+  // The kernel's report (netpoll.cc).
+  void notify(std::uint32_t sequence, std::uint32_t what, sched::RunnableList& ready) noexcept;
+  // The peer has closed, or out-of-band data came: a short read does not mean that there is no more.
+  bool trusts_short_reads() const noexcept { return !suspicious_.load_relaxed(); }
+
+ private:
+  friend class Operation;
+  friend class Netpoll;
+  static constexpr std::uint32_t kClosed = 1u << 31;
+
+  struct Direction {
+    PollGate<> gate;
+    sched::Sleeper who;  // written before kWaiting, read after the move out of it
+    base::Atom<bool> expired{false};
+    os::SpinLock lock;  // over the two below
+    bool taken = false;
+    sched::WaitList queue;
+    sched::Timer timer;
+  };
+
+  Direction& at(Side side) noexcept { return directions_[static_cast<int>(side)]; }
+  bool acquire() noexcept;
+  void drop() noexcept;
+  bool shut(bool keep_number) noexcept;
+  int reason_to_stop(Side side, const Interrupt* interrupt) const noexcept;
+  int take_side(Side side, const Interrupt* interrupt) noexcept;
+  void give_side(Side side) noexcept;
+  int wait(Side side, const Interrupt* interrupt) noexcept;
+  static void on_deadline(sched::Timer* timer, std::int64_t now_ns);
+
+  int fd_ = -1;
+  std::uint32_t index_ = 0;     // in the table
+  std::uint32_t sequence_ = 0;  // of this life
+  base::Atom<std::uint32_t> refs_{kClosed};
+  base::Atom<bool> suspicious_{false};
+  bool keep_number_ = false;
+  Direction directions_[2];
+  os::RankedMutex<base::Rank::kDescriptor> deadline_lock_;
+  sched::WaitQueue closing_;
+  bool gone_ = false;  // under closing_.lock: the number is closed
+  Descriptor* next_free_ = nullptr;
+};
+
+// One read, write, accept or connect. Errors are errno values: EBADF closed, ETIMEDOUT deadline, ECANCELED interrupted.
+class Operation {
+ public:
+  Operation(Descriptor& descriptor, Side side, const Interrupt* interrupt = nullptr) noexcept;
+  ~Operation();
+  Operation(const Operation&) = delete;
+
+  int error() const noexcept { return error_; }  // not 0: it did not begin
+  int fd() const noexcept { return descriptor_.fd_; }
+  // Until something happens on this side. 0: try again.
+  int wait() noexcept { return descriptor_.wait(side_, interrupt_); }
+  // Closed, past the deadline or interrupted by now? For waits that are not the netpoller's.
+  int reason_to_stop() const noexcept { return descriptor_.reason_to_stop(side_, interrupt_); }
+
+ private:
+  Descriptor& descriptor_;
+  const Interrupt* interrupt_;
+  Side side_;
+  bool holds_reference_ = false;
+  int error_ = 0;
+};
+
+}  // namespace weft::service

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+
+#include "base/atomic.h"
+
+// One direction of a descriptor: has something happened, does somebody wait for it?
+//   Word        sequence number of the descriptor's life (32 bits) and a state:
+//                 kNothing   nothing new, nobody waits
+//                 kReady     the kernel has reported something that nobody has used yet
+//                 kWaiting   somebody (one: the owner of the direction) waits, or is about to
+//   Roles       the waiter: take_ready, begin_wait, then park; or call_off. Notifiers (poller): notify. Interrupters (deadline,
+//               close, cancellation): interrupt. Whoever moves the word out of kWaiting, and nobody else, wakes the waiter.
+//   No loss     the kernel's report comes after the waiter found nothing to read, or was there before: then it is still in the
+//               word as kReady, and begin_wait() refuses. Between begin_wait() and the parked goroutine the word is kWaiting, so
+//               the notifier's CAS succeeds and it wakes a goroutine that may not have left its stack yet (dispatch.h allows
+//               that). Each move is one CAS on one word: there is no gap to fall into.
+//   Interrupts  a flag outside the word: interrupter {set flag; interrupt()}, waiter {begin_wait(); look at flags}, all seq_cst:
+//               one of the two sees the other (store buffering). The model's mutants drop one half.
+//   Reuse       a report carries the sequence number under which the descriptor was registered. notify() compares it in the very
+//               CAS that acts, so a late report cannot touch the next user of the descriptor's memory, not even between check
+//               and act. 2^32 reuses of one entry would have to pass while one report is under way.
+//   Spurious    kReady is a hint: who takes it tries the system call again.
+//   Rejected    the waiter's address in the word (Go): leaves 16 bits for the sequence, and reading the waiter before the CAS can
+//               read one that has gone. Here it stands beside the word, and is read after the CAS, when its owner cannot move.
+namespace weft::service {
+
+template <class Atomics = base::StdAtomics>
+class PollGate {
+ public:
+  // Nobody waits, and nobody has been told of the new life yet.
+  void open(std::uint32_t sequence) noexcept { word_.store_release(make(sequence, kNothing)); }  // pairs: gate.word
+
+  // --- the waiter ---
+
+  bool take_ready() noexcept {
+    std::uint64_t word = word_.load_relaxed();  // the CAS validates it
+    while (state_of(word) == kReady)
+      if (word_.cas_seq_cst(word, with(word, kNothing))) return true;  // pairs: gate.word
+    return false;
+  }
+  // False: something has happened already (and is used up).
+  bool begin_wait() noexcept {
+    std::uint64_t word = word_.load_relaxed();  // the CAS validates it
+    for (;;) {
+      const bool ready = state_of(word) == kReady;
+      if (word_.cas_seq_cst(word, with(word, ready ? kNothing : kWaiting))) return !ready;  // pairs: gate.word
+    }
+  }
+  // After begin_wait(), before parking. False: somebody is waking the waiter, who has to park for it.
+  bool call_off() noexcept { return leave_waiting(kNothing); }
+
+  // --- others. True: the caller wakes the waiter ---
+
+  bool notify(std::uint32_t sequence) noexcept {
+    std::uint64_t word = word_.load_relaxed();  // the CAS validates it
+    for (;;) {
+      if (sequence_of(word) != sequence || state_of(word) == kReady) return false;
+      const bool waited = state_of(word) == kWaiting;
+      if (word_.cas_seq_cst(word, with(word, kReady))) return waited;  // pairs: gate.word
+    }
+  }
+  bool interrupt() noexcept { return leave_waiting(kNothing); }
+
+ private:
+  enum State : std::uint64_t { kNothing, kReady, kWaiting };
+  static constexpr std::uint64_t make(std::uint32_t sequence, State state) noexcept {
+    return std::uint64_t{sequence} << 32 | state;
+  }
+  static constexpr State state_of(std::uint64_t word) noexcept { return static_cast<State>(word & 3); }
+  static constexpr std::uint32_t sequence_of(std::uint64_t word) noexcept {
+    return static_cast<std::uint32_t>(word >> 32);
+  }
+  static constexpr std::uint64_t with(std::uint64_t word, State state) noexcept {
+    return make(sequence_of(word), state);
+  }
+
+  bool leave_waiting(State next) noexcept {
+    std::uint64_t word = word_.load_seq_cst();  // pairs: gate.word
+    while (state_of(word) == kWaiting)
+      if (word_.cas_seq_cst(word, with(word, next))) return true;  // pairs: gate.word
+    return false;
+  }
+
+  typename Atomics::template atom<std::uint64_t> word_{0};
+};
+
+}  // namespace weft::service
