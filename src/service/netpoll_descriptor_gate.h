@@ -53,7 +53,9 @@ class PollGate {
   // --- others. True: the caller wakes the waiter ---
 
   bool notify(std::uint32_t sequence) noexcept {
-    std::uint64_t word = word_.load_relaxed();  // the CAS validates it
+    // Not relaxed, for kReady ends it without a CAS: that it was still there means that the waiter's next look at the
+    // descriptor comes after the report in the one order of all of these, and finds what was reported.
+    std::uint64_t word = word_.load_seq_cst();  // pairs: gate.word
     for (;;) {
       if (sequence_of(word) != sequence || state_of(word) == kReady) return false;
       const bool waited = state_of(word) == kWaiting;

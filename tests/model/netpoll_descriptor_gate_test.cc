@@ -55,7 +55,8 @@ struct Side {
   }
 };
 
-// The kernel's data: a report follows each arrival, and the reader waits only after it has found nothing.
+// The kernel's data, under the kernel's locks (seq_cst): a report follows each arrival, and the reader waits only after it has
+// found nothing.
 template <class Mutation, class Mistake>
 struct Report : Simulation<2> {
   Side<Mutation> side;
@@ -66,16 +67,16 @@ struct Report : Simulation<2> {
   void thread(unsigned id) override {
     if (id == 0) {
       for (unsigned i = 1; i <= 2; ++i) {
-        data.fetch_add_acq_rel(1);
+        data.fetch_add_seq_cst(1);
         if (side.gate.notify(kLife)) side.wake();
       }
       return;
     }
     unsigned left = 2;
     while (left > 0) {
-      unsigned there = data.load_acquire();
+      unsigned there = data.fetch_add_seq_cst(0);
       if (there > 0) {
-        if (data.cas_acq_rel(there, there - 1)) --left;
+        if (data.cas_seq_cst(there, there - 1)) --left;
       } else {
         side.template wait<Mistake>();
       }
