@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "weft/chan.h"
+#include "weft/detail/clock.h"
+#include "weft/detail/io_handle.h"
+
+// Files, foreign descriptors, signals and child processes: none of the calls here stalls other goroutines.
+namespace weft::io {
+
+// Until the descriptor (of any kind poll(2) knows, the caller's own) can be read from or written to without blocking, has an
+// error or was hung up. True: it can; false: the deadline came first. No spurious return. Not a descriptor: std::system_error.
+bool wait_readable(int fd, time_point deadline = time_point::max());
+bool wait_writable(int fd, time_point deadline = time_point::max());
+
+enum class mode : unsigned {
+  read = 1,        // must exist
+  write = 2,       // made if need be, emptied
+  append = 4,      // made if need be, written at its end
+  read_write = 8,  // made if need be, not emptied
+  exclusive = 16,  // with one of the last three: it must not exist yet
+};
+constexpr mode operator|(mode one, mode other) {
+  return static_cast<mode>(static_cast<unsigned>(one) | static_cast<unsigned>(other));
+}
+constexpr bool operator&(mode one, mode other) {
+  return (static_cast<unsigned>(one) & static_cast<unsigned>(other)) != 0;
+}
+
+// A file whose calls may block the thread, never the P. Move-only; closed when dropped. Calls may go on at once, close() may not.
+class file {
+ public:
+  file() noexcept = default;
+  explicit file(int fd) noexcept : fd_(fd) {}  // takes it over
+  file(file&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  file& operator=(file&& other) noexcept {
+    if (this != &other) {
+      close();
+      fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+  }
+  ~file() { close(); }
+
+  // 0 at the end of the file (or for an empty span).
+  std::size_t read(std::span<std::byte> buffer, std::error_code& error);
+  std::size_t read(std::span<std::byte> buffer);
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> buffer, std::error_code& error);
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> buffer);
+  // All of it, or an error; the number tells how much was written.
+  std::size_t write(std::span<const std::byte> data, std::error_code& error);
+  void write(std::span<const std::byte> data);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  std::size_t write_at(std::uint64_t offset, std::span<const std::byte> data, std::error_code& error);
+  void write_at(std::uint64_t offset, std::span<const std::byte> data);
+  void sync();
+  std::uint64_t size() const;
+  void truncate(std::uint64_t bytes);
+
+  void close() noexcept;
+  bool is_open() const noexcept { return fd_ >= 0; }
+  explicit operator bool() const noexcept { return is_open(); }
+  int native_handle() const noexcept { return fd_; }
+  int release() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_ = -1;
+};
+
+file open(const std::string& path, mode how = mode::read, unsigned permissions = 0666);
+file open(const std::string& path, mode how, unsigned permissions, std::error_code& error);
+
+// The signals of this list, as they arrive. Up to 64 wait for a slow receiver, more are dropped. Their default action does not
+// happen any more until stop_signals() has been called for each such channel; it closes the channel.
+chan<int> signals(std::initializer_list<int> numbers);
+void stop_signals(const chan<int>& channel);
+
+// A child process. Move-only; dropping it neither waits for nor ends the child.
+class process {
+ public:
+  process() noexcept = default;
+  explicit process(int pid) noexcept : pid_(pid) {}  // a child of this process that nobody has waited for
+  process(process&& other) noexcept
+      : pid_(std::exchange(other.pid_, -1)), status_(std::exchange(other.status_, std::nullopt)) {}
+  process& operator=(process&& other) noexcept {
+    pid_ = std::exchange(other.pid_, -1);
+    status_ = std::exchange(other.status_, std::nullopt);
+    return *this;
+  }
+
+  int pid() const noexcept { return pid_; }
+  // Its exit status, or 128 + the signal that ended it.
+  int wait();
+  // Nullopt: it still runs at the deadline.
+  std::optional<int> wait_until(time_point deadline);
+  void kill(int signal);
+
+ private:
+  int pid_ = -1;
+  std::optional<int> status_;
+};
+
+struct process_options {
+  int in = 0, out = 1, err = 2;  // descriptors that become its standard ones
+};
+// arguments[0] is found by PATH.
+process start(const std::vector<std::string>& arguments, const process_options& options = {});
+
+}  // namespace weft::io
