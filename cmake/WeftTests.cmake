@@ -2,6 +2,7 @@
 # Tests are found by directory; one executable and one ctest entry a file:
 #
 #   src/LAYER/x_test.cc        unit.LAYER.x       GoogleTest, may include private headers
+#   tools/DIR/x_test.cc        unit.tools.x       the same, for the programs behind the weft command
 #   tests/conformance/x_test.cc  conformance.x    GoogleTest, public headers and tests/support only
 #   tests/stress/x_test.cc     stress.x           the same
 #   tests/long/x_test.cc       long.x             the same, for `weft test --long`
@@ -214,6 +215,33 @@ if(WEFT_BUILD_TESTS)
     weft_program("${source}" program)
   endforeach()
   include(WeftPreemptTests)
+endif()
+
+# The tools: unit tests beside them, goldens and the trace page in a browser (tests/trace), and a fuzzer where the compiler is clang.
+if(WEFT_BUILD_TESTS AND TARGET weft-tools AND NOT CMAKE_CROSSCOMPILING)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/*/*_test.cc")
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM stem)
+    string(REGEX REPLACE "_test$" "" stem "${stem}")
+    weft_gtest("${source}" unit unit.tools.${stem})
+    target_link_libraries(test_unit_tools_${stem} PRIVATE weft_trace_tools)
+    target_compile_definitions(test_unit_tools_${stem} PRIVATE "WEFT_TEST_DATA=\"${PROJECT_SOURCE_DIR}/tests/trace/traces\"")
+  endforeach()
+  foreach(name outputs page)
+    add_test(NAME tool.${name} COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/trace/test_${name}.py" $<TARGET_FILE:weft-tools>)
+    weft_finish_test(tool.${name} weft-tools "program;tool;no-asan;no-tsan" 240)
+  endforeach()
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND NOT WEFT_SANITIZE)
+    add_executable(fuzz_trace EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tools/trace_reader/trace_fuzz.cc" ${tool_sources} "${weft_assets}")
+    target_compile_features(fuzz_trace PRIVATE cxx_std_20)
+    target_include_directories(fuzz_trace PRIVATE "${PROJECT_SOURCE_DIR}/tools" "${PROJECT_SOURCE_DIR}/src")
+    target_compile_options(fuzz_trace PRIVATE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined)
+    target_link_options(fuzz_trace PRIVATE -fsanitize=fuzzer,address,undefined)
+    add_test(NAME fuzz.trace COMMAND fuzz_trace -max_total_time=20 -max_len=65536 -rss_limit_mb=2048 -print_final_stats=1
+      "${PROJECT_BINARY_DIR}/fuzz_trace_corpus" "${PROJECT_SOURCE_DIR}/tests/trace/traces")
+    file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz_trace_corpus")
+    weft_finish_test(fuzz.trace fuzz_trace fuzz 120)
+  endif()
 endif()
 
 # The lints, so that a plain `ctest` in a build directory finds what they find (the weft command runs them first, by itself).

@@ -44,6 +44,7 @@ need_test_tools() {
     apt_get update || true
   fi
   have python3 || want python3 "lints and program tests"
+  if [[ " $* " == *' dev '* ]] && ! have chromium && ! have google-chrome; then want_if_known chromium "the trace page in a browser"; fi
   for name; do
     case $name in
       dev | release | asan) [[ -f /usr/include/gtest/gtest.h ]] || want libgtest-dev "unit tests" ;;
@@ -90,6 +91,8 @@ target_of() {
   case $1 in
     unit.* | conformance.* | stress.* | long.*) echo "test_${1//./_}" ;;
     program.* | example.* | model.*) echo "${1//./_}" ;;
+    tool.*) echo weft-tools ;;
+    fuzz.*) echo "${1//./_}" ;;
   esac
 }
 
@@ -192,7 +195,7 @@ stage_lint() {
 stage_dev() { run_tests dev '^(unit|conformance|stress|program|example|long)$' --build-all; }
 stage_release() { run_tests release '^(conformance|stress|program|example|long)$'; }
 # The library, examples and conformance tests without a single warning; the rest of the tests sees clang in stage tsan.
-stage_clang() { run_tests clang '^(conformance|example)$'; }
+stage_clang() { run_tests clang '^(conformance|example|fuzz)$'; }
 stage_asan() { run_tests asan '^(unit|conformance|stress|program)$'; }
 stage_tsan() { run_tests tsan '^(unit|conformance|stress)$'; }
 

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+# cmake -DPAGE=DIR -DOUTPUT=FILE -P embed_assets.cmake: the files of the trace page as C++ string literals (viewer/assets.h).
+set(text "// Made from ${PAGE} by embed_assets.cmake.\n#include \"viewer/assets.h\"\n\nnamespace weft::tools::asset {\n")
+foreach(entry IN ITEMS "kStyle=style.css" "kBody=body.html" "kScript=data.js,lanes.js,draw.js,panel.js,input.js")
+  string(REGEX MATCH "^([A-Za-z]+)=(.*)$" matched "${entry}")
+  string(APPEND text "extern const std::string_view ${CMAKE_MATCH_1};\nconst std::string_view ${CMAKE_MATCH_1} =")
+  string(REPLACE "," ";" files "${CMAKE_MATCH_2}")
+  foreach(name IN LISTS files)
+    file(READ "${PAGE}/${name}" content)
+    string(APPEND text "\n    R\"weft-asset(${content})weft-asset\"")
+  endforeach()
+  string(APPEND text ";\n")
+endforeach()
+string(APPEND text "}  // namespace weft::tools::asset\n")
+file(WRITE "${OUTPUT}" "${text}")

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace_reader/timeline.h"
+
+namespace weft::tools {
+
+// Counts of durations by powers of two: bucket 0 is below 2 ns, bucket b [2^b, 2^(b+1)) ns.
+struct Histogram {
+  std::array<std::uint64_t, 48> buckets{};
+  std::uint64_t count = 0;
+  std::int64_t longest = 0;
+
+  void add(std::int64_t ns);
+};
+
+// Goroutines that run the same function and were created at the same place.
+struct SpawnGroup {
+  std::uint32_t function = 0;
+  StackFrame site;
+  bool created = false;
+  std::vector<std::uint32_t> goroutines;
+  std::array<std::int64_t, kGoStates> time{};
+  Histogram latency;  // runnable until it ran
+};
+
+struct WaitReason {
+  std::uint32_t reason = 0;
+  std::uint64_t count = 0;
+  std::int64_t time = 0;
+};
+
+struct Analysis {
+  std::vector<SpawnGroup> groups;  // the one that ran longest first
+  std::vector<WaitReason> waits;   // the longest sum first
+  Histogram latency;
+  std::vector<std::int64_t> latencies;           // ascending
+  std::vector<std::uint32_t> longest_waits;      // spans, waiting, the longest first
+  std::vector<std::uint32_t> longest_latencies;  // spans, runnable
+  std::int64_t busy = 0;                         // sum over the Ps
+  std::int64_t in_call = 0;
+  std::int64_t p_time = 0;
+  std::uint64_t most_alive = 0;
+};
+
+Analysis analyse(const Timeline& line);
+
+// "worker created at pool.cpp:12", made visible.
+std::string site_text(const Timeline& line, const SpawnGroup& group);
+
+}  // namespace weft::tools

@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: MIT
+#include "trace_reader/timeline.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include "trace_reader/replay.h"
+
+namespace weft::tools {
+namespace {
+
+namespace format = trace::format;
+using format::Event;
+using format::kNone;
+
+// Gives each distinct string and stack one index for the whole trace: their numbers in the file change with the generation.
+class Tables {
+ public:
+  Tables() { string(""); }
+
+  void generation(const Generation& generation) {
+    generation_ = &generation;
+    string_cache_.clear();
+    stack_cache_.clear();
+  }
+
+  std::uint32_t string(std::string_view text) {
+    const auto [it, fresh] = string_index_.try_emplace(std::string(text), static_cast<std::uint32_t>(strings_.size()));
+    if (fresh) strings_.emplace_back(text);
+    return it->second;
+  }
+
+  std::uint32_t string_id(std::uint64_t id) {
+    const auto [it, fresh] = string_cache_.try_emplace(id, 0);
+    if (fresh) it->second = string(generation_->string(id));
+    return it->second;
+  }
+
+  std::uint32_t stack_id(std::uint64_t id) {
+    if (id == 0) return kNoIndex;
+    const auto [it, fresh] = stack_cache_.try_emplace(id, kNoIndex);
+    if (fresh) it->second = stack(generation_->stack(id));
+    return it->second;
+  }
+
+  const std::vector<StackFrame>& frames(std::uint32_t stack) const { return stacks_[stack]; }
+  std::vector<std::string> take_strings() { return std::move(strings_); }
+  std::vector<std::vector<StackFrame>> take_stacks() { return std::move(stacks_); }
+
+ private:
+  std::uint32_t stack(const std::vector<Frame>& raw) {
+    std::vector<StackFrame> frames;
+    std::string key;
+    for (const Frame& frame : raw) {
+      frames.push_back({string(frame.function), string(frame.file), frame.line});
+      for (const std::uint64_t part :
+           {std::uint64_t{frames.back().function}, std::uint64_t{frames.back().file}, frame.line}) {
+        key.append(std::to_string(part)).push_back(',');
+      }
+    }
+    const auto [it, fresh] = stack_index_.try_emplace(std::move(key), static_cast<std::uint32_t>(stacks_.size()));
+    if (fresh) stacks_.push_back(std::move(frames));
+    return it->second;
+  }
+
+  const Generation* generation_ = nullptr;
+  std::vector<std::string> strings_;
+  std::vector<std::vector<StackFrame>> stacks_;
+  std::unordered_map<std::string, std::uint32_t> string_index_;
+  std::unordered_map<std::string, std::uint32_t> stack_index_;
+  std::unordered_map<std::uint64_t, std::uint32_t> string_cache_;
+  std::unordered_map<std::uint64_t, std::uint32_t> stack_cache_;
+};
+
+class Builder final : public EventSink {
+ public:
+  Timeline build(const TraceFile& file) {
+    line_.version = file.version;
+    line_.generations = file.generations.size();
+    line_.fault = replay(file, *this);
+    finish();
+    return std::move(line_);
+  }
+
+  void generation(const Generation& generation) override {
+    first_generation_ = generation_ == nullptr;
+    generation_ = &generation;
+    tables_.generation(generation);
+  }
+
+  void sample(const CpuSample& sample, std::int64_t time) override {
+    now_ = relative(time);
+    ++line_.events;
+    const auto goroutine = goroutine_index_.find(sample.g);
+    line_.samples.push_back({now_, sample.g == 0 || goroutine == goroutine_index_.end() ? kNoIndex : goroutine->second,
+                             index_m(sample.m), index_p(sample.p), tables_.stack_id(sample.stack)});
+  }
+
+  void event(const OrderedEvent& event) override {
+    now_ = relative(event.time);
+    ++line_.events;
+    switch (event.type) {
+      case Event::kProcStatus:          return proc_status(event);
+      case Event::kProcStart:           return proc(event.args[0], ProcState::kRunning, event.context.m);
+      case Event::kProcStop:            return proc_stop(event.context.p, event.context.g);
+      case Event::kProcSteal:           return proc_stolen(event);
+      case Event::kGoStatus:
+      case Event::kGoStatusStack:       return go_status(event);
+      case Event::kGoCreate:
+      case Event::kGoCreateBlocked:
+      case Event::kGoCreateSyscall:     return go_create(event);
+      case Event::kGoStart:             return go_start(event);
+      case Event::kGoDestroy:
+      case Event::kGoDestroySyscall:    return go_end(event);
+      case Event::kGoStop:
+      case Event::kGoBlock:             return go_stop(event);
+      case Event::kGoUnblock:           return go_unblock(event);
+      case Event::kGoSyscallBegin:
+      case Event::kGoSyscallEnd:
+      case Event::kGoSyscallEndBlocked: return call(event);
+      default:                          return annotation(event);
+    }
+  }
+
+ private:
+  std::int64_t relative(std::int64_t time) {
+    if (!origin_) {
+      origin_ = time;
+      if (generation_ != nullptr && generation_->clock) set_wall_start(*generation_->clock, time);
+    }
+    return std::max<std::int64_t>(time - *origin_, 0);
+  }
+
+  void set_wall_start(const Generation::Clock& clock, std::int64_t time) {
+    constexpr std::uint64_t kYear2200 = 7'258'118'400;
+    if (clock.wall_s > kYear2200 || clock.wall_ns >= 1'000'000'000) return;  // not a clock's reading
+    const std::int64_t distance = generation_->nanoseconds(clock.time) - time;
+    constexpr std::int64_t kCentury = 3'155'760'000'000'000'000;
+    if (distance > kCentury || distance < -kCentury) return;
+    line_.wall_start_ns = static_cast<std::int64_t>(clock.wall_s * 1'000'000'000 + clock.wall_ns) - distance;
+  }
+
+  std::uint32_t index_m(std::uint64_t m) { return index(m, m_index_, line_.ms); }
+  std::uint32_t index_p(std::uint64_t p) { return index(p, p_index_, line_.ps); }
+  static std::uint32_t index(std::uint64_t id, std::unordered_map<std::uint64_t, std::uint32_t>& map,
+                             std::vector<std::uint64_t>& list) {
+    if (id == kNone) return kNoIndex;
+    const auto [it, fresh] = map.try_emplace(id, static_cast<std::uint32_t>(list.size()));
+    if (fresh) list.push_back(id);
+    return it->second;
+  }
+
+  // --- goroutines ---
+
+  // Numbers of goroutines that ended may be used again: then it is a new one.
+  std::uint32_t new_goroutine(std::uint64_t id, std::int64_t start) {
+    const auto index = static_cast<std::uint32_t>(line_.goroutines.size());
+    goroutine_index_[id] = index;
+    Goroutine goroutine;
+    goroutine.id = id;
+    goroutine.start = start;
+    line_.goroutines.push_back(goroutine);
+    open_.emplace_back();
+    return index;
+  }
+
+  std::uint32_t goroutine(std::uint64_t id) {
+    if (id == kNone) return kNoIndex;
+    const auto it = goroutine_index_.find(id);
+    return it == goroutine_index_.end() ? kNoIndex : it->second;
+  }
+
+  GoSpan& begin(std::uint32_t g, GoState state, std::string_view reason) {
+    GoSpan& span = open_[g];
+    span = GoSpan{};
+    span.start = now_;
+    span.g = g;
+    span.state = state;
+    span.reason = tables_.string(reason);
+    span.open = true;
+    return span;
+  }
+
+  void close(std::uint32_t g) {
+    GoSpan& span = open_[g];
+    if (!span.open) return;
+    span.open = false;
+    span.end = now_;
+    keep(span);
+  }
+
+  void keep(const GoSpan& span) {
+    line_.goroutines[span.g].time[static_cast<std::size_t>(span.state)] += span.end - span.start;
+    line_.spans.push_back(span);
+  }
+
+  // The outermost frame of a goroutine's own stack is what it runs.
+  void learn_function(std::uint32_t g, std::uint32_t stack) {
+    if (g == kNoIndex || stack == kNoIndex || line_.goroutines[g].function != 0) return;
+    const std::vector<StackFrame>& frames = tables_.frames(stack);
+    if (!frames.empty()) line_.goroutines[g].function = frames.back().function;
+  }
+
+  void go_status(const OrderedEvent& event) {
+    const std::uint32_t stack = event.type == Event::kGoStatusStack ? tables_.stack_id(event.args[3]) : kNoIndex;
+    std::uint32_t g = goroutine(event.args[0]);
+    if (g != kNoIndex && !line_.goroutines[g].ended) return learn_function(g, stack);
+    g = new_goroutine(event.args[0], 0);
+    constexpr std::array<GoState, 5> kStates = {GoState::kWaiting, GoState::kRunnable, GoState::kRunning,
+                                                GoState::kInCall, GoState::kWaiting};
+    GoSpan& span = begin(g, kStates[event.args[2]], "since before the trace");
+    span.start = 0;
+    span.stack = stack;
+    if (span.state == GoState::kRunning || span.state == GoState::kInCall) {
+      span.m = index_m(event.context.m);
+      span.p = index_p(event.context.p);
+      call_on_[event.context.m] = g;
+    }
+    learn_function(g, stack);
+  }
+
+  void go_create(const OrderedEvent& event) {
+    const std::uint32_t g = new_goroutine(event.args[0], now_);
+    Goroutine& it = line_.goroutines[g];
+    it.created = true;
+    if (event.type == Event::kGoCreateSyscall) {
+      begin(g, GoState::kInCall, "entered from a foreign thread").m = index_m(event.context.m);
+      return;
+    }
+    it.creator = goroutine(event.context.g);
+    it.creation_stack = tables_.stack_id(event.args[2]);
+    const std::uint32_t own = tables_.stack_id(event.args[1]);
+    if (own != kNoIndex && !tables_.frames(own).empty()) it.function = tables_.frames(own).back().function;
+    if (it.creation_stack != kNoIndex && !tables_.frames(it.creation_stack).empty()) {
+      it.site = tables_.frames(it.creation_stack).front();
+    }
+    learn_function(it.creator, it.creation_stack);
+    const std::uint32_t creator = it.creator;
+    const std::uint32_t creation_stack = it.creation_stack;
+    const bool blocked = event.type == Event::kGoCreateBlocked;
+    GoSpan& span =
+        begin(g, blocked ? GoState::kWaiting : GoState::kRunnable, blocked ? "created, to be switched to" : "created");
+    span.by = creator;
+    span.by_stack = creation_stack;
+  }
+
+  void go_start(const OrderedEvent& event) {
+    const std::uint32_t g = goroutine(event.args[0]);
+    if (g == kNoIndex) return;
+    close(g);
+    GoSpan& span = begin(g, GoState::kRunning, "");
+    span.m = index_m(event.context.m);
+    span.p = index_p(event.context.p);
+  }
+
+  void go_stop(const OrderedEvent& event) {
+    const std::uint32_t g = goroutine(event.context.g);
+    if (g == kNoIndex) return;
+    const std::uint32_t stack = tables_.stack_id(event.args[1]);
+    open_[g].stack = stack;  // where the running ended
+    close(g);
+    learn_function(g, stack);
+    GoSpan& span = begin(g, event.type == Event::kGoStop ? GoState::kRunnable : GoState::kWaiting, "");
+    span.reason = tables_.string_id(event.args[0]);
+    span.stack = stack;
+  }
+
+  void go_unblock(const OrderedEvent& event) {
+    const std::uint32_t g = goroutine(event.args[0]);
+    if (g == kNoIndex) return;
+    close(g);
+    GoSpan& span = begin(g, GoState::kRunnable, "unblocked");
+    span.by = goroutine(event.context.g);
+    span.by_stack = tables_.stack_id(event.args[2]);
+    if (span.by != kNoIndex && open_[span.by].state == GoState::kRunning) learn_function(span.by, span.by_stack);
+  }
+
+  void go_end(const OrderedEvent& event) {
+    const std::uint32_t g = goroutine(event.context.g);
+    if (event.type == Event::kGoDestroySyscall && event.context.p != kNone) {
+      proc(event.context.p, ProcState::kIdle, kNone);
+    }
+    if (g == kNoIndex) return;
+    close(g);
+    line_.goroutines[g].ended = true;
+    line_.goroutines[g].end = now_;
+    close_regions(g);
+  }
+
+  void call(const OrderedEvent& event) {
+    const std::uint32_t g = goroutine(event.context.g);
+    if (g == kNoIndex) return;
+    close(g);
+    if (event.type == Event::kGoSyscallEndBlocked) {
+      begin(g, GoState::kRunnable, "came back from a call without a P");
+      return;
+    }
+    const bool entered = event.type == Event::kGoSyscallBegin;
+    proc(event.context.p, entered ? ProcState::kInCall : ProcState::kRunning, event.context.m);
+    GoSpan& span = begin(g, entered ? GoState::kInCall : GoState::kRunning, entered ? "blocking call" : "");
+    span.m = index_m(event.context.m);
+    span.p = index_p(event.context.p);
+    if (entered) {
+      call_on_[event.context.m] = g;
+      span.stack = tables_.stack_id(event.args[1]);
+      learn_function(g, span.stack);
+    }
+  }
+
+  // --- Ps ---
+
+  void proc(std::uint64_t id, ProcState state, std::uint64_t m) {
+    const std::uint32_t p = index_p(id);
+    if (p == kNoIndex) return;
+    if (p >= open_procs_.size()) open_procs_.resize(p + 1);
+    close_proc(p);
+    open_procs_[p] = ProcSpan{now_, now_, p, state, index_m(m)};
+  }
+
+  void close_proc(std::uint32_t p) {
+    std::optional<ProcSpan>& span = open_procs_[p];
+    if (span && span->start < now_) {
+      span->end = now_;
+      line_.proc_spans.push_back(*span);
+    }
+    span.reset();
+  }
+
+  void proc_status(const OrderedEvent& event) {
+    constexpr std::array<ProcState, 5> kStates = {ProcState::kIdle, ProcState::kRunning, ProcState::kIdle,
+                                                  ProcState::kInCall, ProcState::kIdle};
+    const std::uint32_t p = index_p(event.args[0]);
+    if (p < open_procs_.size() && open_procs_[p]) return;
+    const ProcState state = kStates[event.args[1]];
+    proc(event.args[0], state, state == ProcState::kIdle ? kNone : event.context.m);
+    if (first_generation_) open_procs_[p]->start = 0;
+    // A goroutine may have told its status before the P it runs on did.
+    const std::uint32_t g = state == ProcState::kIdle ? kNoIndex : goroutine(event.context.g);
+    if (g != kNoIndex && open_[g].open && open_[g].p == kNoIndex) open_[g].p = p;
+  }
+
+  void proc_stolen(const OrderedEvent& event) {
+    const std::uint32_t p = index_p(event.args[0]);
+    proc(event.args[0], ProcState::kIdle, kNone);
+    const auto it = call_on_.find(event.args[2]);
+    if (it == call_on_.end()) return;
+    const GoSpan& span = open_[it->second];
+    if (span.open && span.state == GoState::kInCall && span.p == p) lose_p(it->second);
+  }
+
+  void proc_stop(std::uint64_t p, std::uint64_t g) {
+    proc(p, ProcState::kIdle, kNone);
+    const std::uint32_t holder = goroutine(g);
+    if (holder != kNoIndex && open_[holder].open && open_[holder].state == GoState::kInCall) lose_p(holder);
+  }
+
+  void lose_p(std::uint32_t g) {
+    const GoSpan before = open_[g];
+    close(g);
+    GoSpan& span = begin(g, GoState::kInCall, "blocking call, its P was taken");
+    span.m = before.m;
+    span.stack = before.stack;
+  }
+
+  // --- annotations ---
+
+  void annotation(const OrderedEvent& event) {
+    const std::uint32_t g = goroutine(event.context.g);
+    switch (event.type) {
+      case Event::kGoLabel:
+        if (g != kNoIndex) line_.goroutines[g].name = tables_.string_id(event.args[0]);
+        break;
+      case Event::kProcsChange:
+        // Go repeats the number when it starts the world again.
+        if (line_.procs_changes.empty() || line_.procs_changes.back().count != event.args[0]) {
+          line_.procs_changes.push_back({now_, event.args[0]});
+        }
+        break;
+      case Event::kUserLog:
+        line_.messages.push_back({now_, g, tables_.string_id(event.args[1]), tables_.string_id(event.args[2])});
+        break;
+      case Event::kUserTaskBegin:
+        open_tasks_[event.args[0]] = {Range::Kind::kTask, now_, now_, g, tables_.string_id(event.args[2]),
+                                      event.args[0]};
+        break;
+      case Event::kUserTaskEnd: end_task(event.args[0]); break;
+      case Event::kUserRegionBegin:
+        if (g != kNoIndex) {
+          open_regions_[g].push_back(
+              {Range::Kind::kRegion, now_, now_, g, tables_.string_id(event.args[1]), event.args[0]});
+        }
+        break;
+      case Event::kUserRegionEnd: end_region(event, g); break;
+      case Event::kStwBegin:
+        stop_the_world_ = Range{Range::Kind::kStopTheWorld, now_, now_, g, tables_.string_id(event.args[0]), 0};
+        break;
+      case Event::kStwEnd: end_single(stop_the_world_); break;
+      case Event::kGcActive:
+      case Event::kGcBegin:
+        if (!gc_) gc_ = Range{Range::Kind::kGc, now_, now_, kNoIndex, tables_.string("GC"), 0};
+        break;
+      case Event::kGcEnd: end_single(gc_); break;
+      default:            break;
+    }
+  }
+
+  void keep_range(Range range) {
+    range.end = now_;
+    line_.ranges.push_back(range);
+  }
+  void end_single(std::optional<Range>& range) {
+    if (range) keep_range(*range);
+    range.reset();
+  }
+  void end_task(std::uint64_t id) {
+    const auto it = open_tasks_.find(id);
+    if (it == open_tasks_.end()) return;
+    keep_range(it->second);
+    open_tasks_.erase(it);
+  }
+  void end_region(const OrderedEvent& event, std::uint32_t g) {
+    if (g == kNoIndex) return;
+    const auto it = open_regions_.find(g);
+    if (it != open_regions_.end() && !it->second.empty()) {
+      keep_range(it->second.back());
+      it->second.pop_back();
+    } else {
+      keep_range({Range::Kind::kRegion, 0, now_, g, tables_.string_id(event.args[1]), event.args[0]});
+    }
+  }
+  void close_regions(std::uint32_t g) {
+    const auto it = open_regions_.find(g);
+    if (it == open_regions_.end()) return;
+    for (const Range& range : it->second) keep_range(range);
+    open_regions_.erase(it);
+  }
+
+  // --- the end ---
+
+  void finish() {
+    line_.duration = now_;
+    for (std::uint32_t g = 0; g < open_.size(); ++g) {
+      if (open_[g].open) {
+        open_[g].end = now_;
+        keep(open_[g]);
+        line_.goroutines[g].end = now_;
+      }
+    }
+    for (std::uint32_t p = 0; p < open_procs_.size(); ++p) close_proc(p);
+    end_single(stop_the_world_);
+    end_single(gc_);
+    for (const auto& [id, range] : open_tasks_) keep_range(range);
+    for (const auto& [g, regions] : open_regions_) {
+      for (const Range& range : regions) keep_range(range);
+    }
+    std::stable_sort(line_.ranges.begin(), line_.ranges.end(), [](const Range& a, const Range& b) {
+      return a.start != b.start ? a.start < b.start : a.end > b.end;
+    });
+    line_.strings = tables_.take_strings();
+    line_.stacks = tables_.take_stacks();
+    sort_machines();
+    sort_goroutines();
+  }
+
+  static std::vector<std::uint32_t> sort_ids(std::vector<std::uint64_t>& ids) {
+    std::vector<std::uint32_t> order(ids.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return ids[a] < ids[b]; });
+    std::vector<std::uint32_t> moved(ids.size());
+    std::vector<std::uint64_t> sorted(ids.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) {
+      moved[order[i]] = i;
+      sorted[i] = ids[order[i]];
+    }
+    ids = std::move(sorted);
+    return moved;
+  }
+
+  static void move(std::uint32_t& index, const std::vector<std::uint32_t>& moved) {
+    if (index != kNoIndex) index = moved[index];
+  }
+
+  void sort_machines() {
+    const std::vector<std::uint32_t> ms = sort_ids(line_.ms);
+    const std::vector<std::uint32_t> ps = sort_ids(line_.ps);
+    for (GoSpan& span : line_.spans) {
+      move(span.m, ms);
+      move(span.p, ps);
+    }
+    for (ProcSpan& span : line_.proc_spans) {
+      move(span.m, ms);
+      move(span.p, ps);
+    }
+    for (Sample& sample : line_.samples) {
+      move(sample.m, ms);
+      move(sample.p, ps);
+    }
+    std::stable_sort(line_.proc_spans.begin(), line_.proc_spans.end(),
+                     [](const ProcSpan& a, const ProcSpan& b) { return a.p != b.p ? a.p < b.p : a.start < b.start; });
+  }
+
+  void sort_goroutines() {
+    std::vector<Goroutine>& goroutines = line_.goroutines;
+    std::vector<std::uint32_t> order(goroutines.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return goroutines[a].id < goroutines[b].id; });
+    std::vector<std::uint32_t> moved(order.size());
+    std::vector<Goroutine> sorted;
+    sorted.reserve(order.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) {
+      moved[order[i]] = i;
+      sorted.push_back(goroutines[order[i]]);
+    }
+    goroutines = std::move(sorted);
+    for (Goroutine& goroutine : goroutines) move(goroutine.creator, moved);
+    for (Range& range : line_.ranges) move(range.g, moved);
+    for (Message& message : line_.messages) move(message.g, moved);
+    for (Sample& sample : line_.samples) move(sample.g, moved);
+    for (GoSpan& span : line_.spans) {
+      move(span.g, moved);
+      move(span.by, moved);
+    }
+    std::stable_sort(line_.spans.begin(), line_.spans.end(), [](const GoSpan& a, const GoSpan& b) {
+      return a.g != b.g ? a.g < b.g : a.start != b.start ? a.start < b.start : a.end < b.end;
+    });
+    for (std::uint32_t i = 0; i < line_.spans.size(); ++i) {
+      Goroutine& goroutine = goroutines[line_.spans[i].g];
+      if (goroutine.spans++ == 0) goroutine.first_span = i;
+    }
+  }
+
+  Timeline line_;
+  Tables tables_;
+  const Generation* generation_ = nullptr;
+  bool first_generation_ = true;
+  std::optional<std::int64_t> origin_;
+  std::int64_t now_ = 0;
+  std::unordered_map<std::uint64_t, std::uint32_t> goroutine_index_, m_index_, p_index_;
+  std::vector<GoSpan> open_;  // the current span of each goroutine
+  std::vector<std::optional<ProcSpan>> open_procs_;
+  std::unordered_map<std::uint64_t, std::uint32_t> call_on_;  // the last goroutine in a call on an M
+  std::map<std::uint64_t, Range> open_tasks_;
+  std::map<std::uint32_t, std::vector<Range>> open_regions_;
+  std::optional<Range> stop_the_world_, gc_;
+};
+
+}  // namespace
+
+Timeline make_timeline(const TraceFile& file) { return Builder().build(file); }
+
+}  // namespace weft::tools
