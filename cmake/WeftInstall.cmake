@@ -10,6 +10,7 @@ string(STRIP "${WEFT_USER_FLAGS} ${WEFT_SANITIZE_FLAGS}" WEFT_USER_FLAGS)
 set(WEFT_ENV_INCLUDE "${PROJECT_SOURCE_DIR}/include")
 set(WEFT_ENV_LIBRARY "${PROJECT_BINARY_DIR}/libweft.a")
 set(WEFT_ENV_TOOLS "${PROJECT_BINARY_DIR}")
+list(JOIN WEFT_PREEMPT_LOOPS_OPTIONS " " WEFT_ENV_PREEMPT)
 configure_file("${PROJECT_SOURCE_DIR}/cmake/weft.env.in" "${PROJECT_BINARY_DIR}/weft.env" @ONLY)
 
 if(NOT WEFT_INSTALL)
@@ -24,6 +25,7 @@ install(TARGETS weft EXPORT weft-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LI
 install(EXPORT weft-targets NAMESPACE weft:: DESTINATION "${weft_package_dir}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/weft" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
 
+string(REPLACE "${PROJECT_BINARY_DIR}" "WEFT_PLUGIN_DIR" WEFT_PACKAGE_PREEMPT "${WEFT_PREEMPT_LOOPS_OPTIONS}")
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/weft-config.cmake.in" "${weft_generated}/weft-config.cmake"
   INSTALL_DESTINATION "${weft_package_dir}")
 # Before 1.0 a minor version may change anything.
@@ -40,9 +42,13 @@ install(FILES "${weft_generated}/weft.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/p
 set(WEFT_ENV_INCLUDE "$weft_prefix/${CMAKE_INSTALL_INCLUDEDIR}")
 set(WEFT_ENV_LIBRARY "$weft_prefix/${CMAKE_INSTALL_LIBDIR}/libweft.a")
 set(WEFT_ENV_TOOLS "$weft_prefix/libexec/weft")
+string(REPLACE "${PROJECT_BINARY_DIR}" "$weft_prefix/${CMAKE_INSTALL_LIBDIR}/weft" WEFT_ENV_PREEMPT "${WEFT_ENV_PREEMPT}")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/weft.env.in" "${weft_generated}/weft.env" @ONLY)
 install(FILES "${weft_generated}/weft.env" DESTINATION share/weft)
 install(PROGRAMS "${PROJECT_SOURCE_DIR}/weft" DESTINATION bin)
+if(WEFT_PREEMPT_LOOPS_OPTIONS)  # optional: built with everything, or by the target weft_preempt_plugin
+  install(FILES "${WEFT_PREEMPT_PLUGIN}" "${weft_plugin_with_entries}" DESTINATION "${CMAKE_INSTALL_LIBDIR}/weft" OPTIONAL)
+endif()
 if(WEFT_BUILD_TOOLS)
   install(TARGETS weft-doctor RUNTIME DESTINATION libexec/weft)
   if(TARGET weft-tools)

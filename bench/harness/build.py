@@ -155,8 +155,8 @@ class Builder:
         return include, flags, library
 
 
-def weft_environment(directory: str, tree: str):
-    """Include directory and flags for users of the library, from the weft.env that CMake leaves beside it."""
+def environment_values(directory: str) -> dict:
+    """What the weft.env that CMake leaves beside the library says."""
     values = {}
     try:
         with open(os.path.join(directory, "weft.env"), encoding="utf-8") as file:
@@ -166,6 +166,12 @@ def weft_environment(directory: str, tree: str):
                     values[name] = value.strip("'\"")
     except OSError:
         pass
+    return values
+
+
+def weft_environment(directory: str, tree: str):
+    """Include directory and flags for users of the library."""
+    values = environment_values(directory)
     return values.get("weft_include", os.path.join(tree, "include")), shlex.split(values.get("weft_flags", ""))
 
 
