@@ -17,6 +17,7 @@ weft_preempt_guard:
 
 /* Contract: arch/preempt_check.h. The frame, from x29 up: x29, x30, x0-x18; below it q0-q31 with fpsr and fpcr; below them,
  * if there is SVE, z0-z31, then p0-p15 and ffr. x19-x28 are preserved by whoever is called. */
+  .weak weft_preempt_slow
   .globl weft_preempt_check
   .type weft_preempt_check, %function
   .p2align 4
@@ -77,7 +78,11 @@ weft_preempt_check:
   str p0, [sp, #16, mul vl]
 1:
   add x0, x29, #GENERAL_BYTES
-  bl weft_preempt_slow
+  adrp x1, :got:weft_preempt_slow
+  ldr x1, [x1, #:got_lo12:weft_preempt_slow]
+  cbz x1, 4f
+  blr x1
+5:
   adrp x0, weft_vector_state
   add x0, x0, :lo12:weft_vector_state
   ldr w0, [x0, #4]
@@ -128,10 +133,18 @@ weft_preempt_check:
   ldp x16, x17, [x29, #144]
   ldr x18, [x29, #160]
   ldp x29, x30, [sp], #GENERAL_BYTES
+  .cfi_remember_state
   .cfi_restore x29
   .cfi_restore x30
   .cfi_def_cfa sp, 0
   ret
+  .cfi_restore_state
+4:                            /* checks without a runtime: the guard is a leftover */
+  adrp x1, :gottprel:weft_preempt_guard
+  ldr x1, [x1, #:gottprel_lo12:weft_preempt_guard]
+  mrs x0, tpidr_el0
+  str xzr, [x0, x1]
+  b 5b
   .cfi_endproc
   .size weft_preempt_check, . - weft_preempt_check
 

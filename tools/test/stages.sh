@@ -68,6 +68,10 @@ need_test_tools() {
     have valgrind || want_if_known valgrind "memory checks of whole programs"
     have strace || want_if_known strace "system call counts"
   fi
+  # Without it the tests of the preemption plugin are left out.
+  if [[ " $* " == *' dev '* ]] && find_compiler && name=$(plugin_package) && [[ -n $name ]]; then
+    want_if_known "$name" "the compiler plugin for preemption checks in loops"
+  fi
   # Two stages may want the same.
   local i unique=() unique_reasons=()
   for i in "${!wanted[@]}"; do
