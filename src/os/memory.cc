@@ -84,10 +84,14 @@ void* reserve_memory(std::size_t bytes, const char* name) noexcept {
 
 void* reserve_permanent_memory(std::size_t bytes, const char* name) noexcept {
   void* address = reserve_memory(bytes, name);
-#if WEFT_ASAN
-  if (address != nullptr) __lsan_register_root_region(address, bytes);
-#endif
+  if (address != nullptr) show_to_leak_checkers(address, bytes);
   return address;
+}
+
+void show_to_leak_checkers([[maybe_unused]] void* address, [[maybe_unused]] std::size_t bytes) noexcept {
+#if WEFT_ASAN
+  __lsan_register_root_region(address, bytes);
+#endif
 }
 
 void release_memory(void* address, std::size_t bytes) noexcept { munmap(address, bytes); }

@@ -12,6 +12,7 @@ inline constexpr std::size_t kPage = 4096;
 void* reserve_memory(std::size_t bytes, const char* name) noexcept;
 // The same for objects that live as long as the process and hold pointers into the heap: leak checkers look in there.
 void* reserve_permanent_memory(std::size_t bytes, const char* name) noexcept;
+void show_to_leak_checkers(void* address, std::size_t bytes) noexcept;
 void release_memory(void* address, std::size_t bytes) noexcept;
 
 void forbid_huge_pages(void* address, std::size_t bytes) noexcept;

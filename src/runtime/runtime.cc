@@ -24,6 +24,7 @@
 #include "runtime/options.h"
 #include "sched/dump.h"
 #include "sched/hooks.h"
+#include "sched/leak_roots.h"
 #include "sched/machines.h"
 #include "sched/world.h"
 #include "service/crash.h"
@@ -77,6 +78,7 @@ void require_valid_maxprocs(int n) {
 void stop_at_exit() {
   if (getpid() != owner_pid || scheduler.exiting.load_acquire()) return;  // pairs: exiting
   sched::stop_the_world_for_exit(kExitLimitNs);
+  sched::show_stacks_to_leak_checkers();
 }
 
 void before_fork() { scheduler.machines_lock.lock(); }

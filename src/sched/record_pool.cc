@@ -23,7 +23,7 @@ void set_next_magazine(SpawnRecord* magazine, SpawnRecord* next) { std::memcpy(m
 SpawnRecord* link(const SpawnRecord* record) { return reinterpret_cast<SpawnRecord*>(record->link); }
 
 std::byte* reserve_slab(std::size_t bytes) {
-  if (bytes == kFirstSlab) return static_cast<std::byte*>(os::reserve_memory(bytes, "weft records"));
+  if (bytes == kFirstSlab) return static_cast<std::byte*>(os::reserve_permanent_memory(bytes, "weft records"));
   // Twice the size, so that an aligned huge page fits; the rest is never touched and costs only address space.
   auto* raw = static_cast<std::byte*>(os::reserve_memory(2 * bytes, "weft records"));
   if (raw == nullptr) return nullptr;
@@ -31,6 +31,7 @@ std::byte* reserve_slab(std::size_t bytes) {
   if (aligned > raw) os::release_memory(raw, static_cast<std::size_t>(aligned - raw));
   if (aligned < raw + bytes) os::release_memory(aligned + bytes, static_cast<std::size_t>(raw + bytes - aligned));
   os::advise_huge_pages(aligned, bytes);
+  os::show_to_leak_checkers(aligned, bytes);  // closures hold pointers into the heap
   return aligned;
 }
 
