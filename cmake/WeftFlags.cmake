@@ -15,6 +15,13 @@ if(WEFT_ARCH STREQUAL "aarch64" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND CM
   list(REMOVE_ITEM WEFT_USER_OPTIONS -fstack-clash-protection)  # accepted, but ignored with a warning
 endif()
 
+# Preemption checks at function entry (src/sched/preempt.h). GCC for x86-64 has them; clang's refuse every function of
+# variable arguments.
+set(WEFT_CHECK_OPTIONS "")
+if(WEFT_ARCH STREQUAL "x86_64" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(WEFT_CHECK_OPTIONS -fsplit-stack)
+endif()
+
 add_library(weft_warnings INTERFACE)
 target_compile_options(weft_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:
   -Wall -Wextra -Wshadow -Wconversion -Wcast-qual -Wundef -Wformat-security -Wimplicit-fallthrough -Wvla>)

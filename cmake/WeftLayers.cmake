@@ -55,6 +55,13 @@ if(WEFT_OBJECTS)
   add_library(weft STATIC ${WEFT_OBJECTS})
   set(scope PUBLIC)
   set_target_properties(weft PROPERTIES LINKER_LANGUAGE CXX)
+  if(CMAKE_OBJCOPY AND CMAKE_OBJDUMP)
+    add_custom_command(TARGET weft POST_BUILD VERBATIM
+      COMMAND "${CMAKE_COMMAND}" -DARCHIVE=$<TARGET_FILE:weft> "-DOBJDUMP=${CMAKE_OBJDUMP}" "-DOBJCOPY=${CMAKE_OBJCOPY}"
+              -P "${PROJECT_SOURCE_DIR}/cmake/GatherText.cmake")
+  else()
+    message(WARNING "weft: no objcopy and objdump found: goroutines in code without preemption checks will keep their P")
+  endif()
 else()
   message(WARNING "src/ has no sources: configuring without the library")
   add_library(weft INTERFACE)

@@ -17,6 +17,7 @@
 # Each entry carries its kind as a ctest label. A comment line near the top of the file may add to it:
 #   // test-labels: qemu serial      qemu: also run under emulation; serial: never beside another test;
 #                                    no-asan, no-tsan: not in that build; any other word is a plain label
+#                                    checks: compiled with preemption checks; left out where the compiler has none
 #   // test-timeout: 300             seconds (the default depends on the kind)
 # The targets tests-KIND and tests-LABEL build all tests with that label.
 
@@ -126,6 +127,10 @@ function(weft_finish_test name target labels timeout)
   if("serial" IN_LIST labels)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
+  if("checks" IN_LIST labels AND target)
+    target_compile_options(${target} PRIVATE ${WEFT_CHECK_OPTIONS})
+    set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
+  endif()
   if("no-${weft_sanitizer}" IN_LIST labels)
     set_tests_properties(${name} PROPERTIES DISABLED ON)
   endif()
@@ -141,12 +146,15 @@ endfunction()
 
 # gtest writes its cases to results/NAME.xml, from which the weft command counts them.
 function(weft_gtest source kind name)
+  weft_read_annotations("${source}" ${kind} labels timeout)
+  if("checks" IN_LIST labels AND NOT WEFT_CHECK_OPTIONS)
+    return()
+  endif()
   string(REPLACE "." "_" target "test.${name}")
   add_executable(${target} "${source}")
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   weft_test_flags(${target} ${kind})
   weft_precompile_gtest(${target} ${kind})
-  weft_read_annotations("${source}" ${kind} labels timeout)
   if(name MATCHES "^unit\\.arch\\.")
     list(APPEND labels qemu)  # the assembly must run on both processors
     list(REMOVE_DUPLICATES labels)
@@ -158,6 +166,10 @@ endfunction()
 
 # A whole program, judged by its `// check:` lines or by NAME.expected (see tests/support/run_program.py).
 function(weft_program source kind)
+  weft_read_annotations("${source}" ${kind} labels timeout)
+  if("checks" IN_LIST labels AND NOT WEFT_CHECK_OPTIONS)
+    return()
+  endif()
   cmake_path(GET source STEM stem)
   cmake_path(REPLACE_EXTENSION source LAST_ONLY ".expected" OUTPUT_VARIABLE expected)
   set(target ${kind}_${stem})
@@ -174,7 +186,6 @@ function(weft_program source kind)
   if(kind STREQUAL "example")
     set(everywhere --everywhere)
   endif()
-  weft_read_annotations("${source}" ${kind} labels timeout)
   add_test(NAME ${kind}.${stem} COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/support/run_program.py"
     --source "${source}" --build "${weft_sanitizer}" --arch ${WEFT_ARCH} --timeout-scale ${WEFT_TEST_TIMEOUT_SCALE}
     ${everywhere} -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${target}>)

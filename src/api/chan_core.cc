@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "api/start.h"
+#include "sched/preempt.h"
 #include "weft/detail/clock.h"
 #include "weft/error.h"
 
@@ -37,6 +38,7 @@ chan_core::~chan_core() {
 
 inline void chan_core::move(void* to, void* from) const noexcept {
   if (ops_->move != nullptr) {
+    const sched::NonPreemptible with_lock_held;
     ops_->move(to, from);
   } else if (ops_->size == 8) {
     std::memcpy(to, from, 8);
@@ -54,6 +56,7 @@ bool chan_core::take_from(Waiter& sender, void* to) const noexcept {
     return true;
   }
   try {
+    const sched::NonPreemptible with_lock_held;
     sender.copy(to, sender.element);
     return true;
   } catch (...) {
@@ -73,6 +76,7 @@ chan_outcome chan_core::try_send(void* value, void (*copy)(void*, const void*), 
   }
   const auto transfer = [&](void* to) {
     if (WEFT_UNLIKELY(copy != nullptr)) {
+      const sched::NonPreemptible with_lock_held;
       copy(to, value);
     } else {
       move(to, value);

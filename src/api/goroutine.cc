@@ -8,6 +8,7 @@
 #include "sched/handoff.h"
 #include "sched/locals.h"
 #include "sched/machines.h"
+#include "sched/preempt.h"
 #include "sched/waiter.h"
 #include "weft/go.h"
 
@@ -16,7 +17,7 @@ namespace weft {
 namespace {
 
 sched::Goroutine* require_goroutine(const char* what) {
-  sched::Goroutine* g = os::current_p() != nullptr ? os::current_g() : nullptr;
+  sched::Goroutine* g = sched::own_processor() != nullptr ? os::current_g() : nullptr;
   if (g == nullptr)
     throw logic_error(std::string("weft: ") + what + ": only a goroutine can do that; this is a plain thread");
   return g;
@@ -99,19 +100,15 @@ void leave_blocking() noexcept {
 thread_local constinit std::uint32_t preempt_requested = 0;
 
 void preempt_now() {
-  sched::Machine* m = os::current_m();
-  if (os::current_p() == nullptr || m == nullptr) {
-    preempt_requested = 0;
-    return;
-  }
-  sched::Processor& p = *os::current_p();
-  if (m->no_preempt.load_relaxed() > 0) {
-    p.counters.bump(sched::Counter::kPreemptsRefused);
-    return;
-  }
   preempt_requested = 0;
-  p.counters.bump(sched::Counter::kPreemptsDone);
-  sched::yield();
+  sched::Processor* p = sched::own_processor();
+  if (p == nullptr || p->attention.load_relaxed() == 0) return;
+  if (os::current_g()->no_preempt != 0) {
+    p->counters.bump(sched::Counter::kPreemptsRefused);
+    return;
+  }
+  p->counters.bump(sched::Counter::kPreemptsDone);
+  sched::give_way();
 }
 
 void* find_local(const void* key) noexcept {
@@ -153,16 +150,7 @@ void unlock_os_thread() {
   g->flags = static_cast<std::uint8_t>(g->flags & ~sched::kGLocked);
 }
 
-no_preempt::no_preempt() {
-  if (sched::Machine* m = os::current_m()) m->no_preempt.bump();
-}
-no_preempt::~no_preempt() {
-  sched::Machine* m = os::current_m();
-  if (m == nullptr) return;
-  m->no_preempt.store_relaxed(m->no_preempt.load_relaxed() - 1);
-  // A request that came meanwhile is honoured at the next check: re-arm it.
-  if (m->no_preempt.load_relaxed() == 0 && m->p != nullptr && m->p->attention.load_relaxed() != 0)
-    detail::preempt_requested = 1;
-}
+no_preempt::no_preempt() { sched::forbid_preemption(); }
+no_preempt::~no_preempt() { sched::allow_preemption(); }
 
 }  // namespace weft

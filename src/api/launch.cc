@@ -8,6 +8,7 @@
 #include "api/thread_locals.h"
 #include "sched/dispatch.h"
 #include "sched/locals.h"
+#include "sched/preempt.h"
 #include "sched/spawn.h"
 #include "weft/detail/task_core.h"
 
@@ -20,7 +21,7 @@ using sched::SpawnExtra;
 spawn_record* take_record() {
   // Records wait for stacks already: more of them would only wait longer (F04).
   if (WEFT_UNLIKELY(!scheduler.starved.empty())) throw std::bad_alloc();
-  sched::Processor* p = os::current_p();
+  sched::Processor* p = sched::own_processor();
   spawn_record* record = WEFT_LIKELY(p != nullptr) ? scheduler.records.take(*p) : scheduler.records.take_shared();
   if (WEFT_UNLIKELY(record == nullptr)) throw std::bad_alloc();
   return record;

@@ -5,6 +5,7 @@
 
 #include "api/start.h"
 #include "base/delay_site.h"
+#include "sched/preempt.h"
 #include "sched/waiter.h"
 #include "weft/go.h"
 
@@ -61,8 +62,9 @@ bool task_core::finish() noexcept {
 }
 
 void task_core::wait_slow() noexcept {
+  const bool is_goroutine = sched::own_processor() != nullptr;
   sched::Goroutine* g = os::current_g();
-  if (os::current_p() == nullptr) {
+  if (!is_goroutine) {
     wait_until(INT64_MAX);
     return;
   }
@@ -78,7 +80,7 @@ void task_core::wait_slow() noexcept {
 
 bool task_core::wait_until(std::int64_t deadline_ns) noexcept {
   if (done()) return true;
-  if (os::current_p() == nullptr && sched::scheduler.exiting.load_acquire()) return false;  // pairs: exiting
+  if (sched::own_processor() == nullptr && sched::scheduler.exiting.load_acquire()) return false;  // pairs: exiting
   Wait wait(WaitReason::kJoin, this, deadline_ns);
   Waiter waiter;
   wait.attach(waiter);

@@ -99,6 +99,7 @@ class Parser {
       if (text == "off") return false;
       return std::nullopt;
     });
+    read_number("WEFT_PREEMPT_SIGNAL", 1, 64, "", out.preempt_signal);
     read_number("WEFT_SLICE", 1, 10'000, " of milliseconds", out.slice_ms);
     read_number("WEFT_SCHEDTRACE", 1, 3'600'000, " of milliseconds", out.schedtrace_ms);
     read("WEFT_TRACE", "the path of a file to write, of 1 to 4095 bytes", out.trace_path,
@@ -159,10 +160,12 @@ class Parser {
         debug.buggify = *seed;
     } else if (key == "spin_us") {
       if (const auto us = debug_number(key, text, 1'000'000)) debug.spin_us = static_cast<unsigned>(*us);
+    } else if (key == "preempt" && !text) {
+      debug.preempt = true;
     } else {
       parsed_.warnings.push_back(
           "weft: WEFT_DEBUG: unknown key " + quote_for_message(key) +
-          " ignored; known are randsched[=seed], starve[=seed], buggify=seed, spin_us=microseconds");
+          " ignored; known are randsched[=seed], starve[=seed], buggify=seed, spin_us=microseconds, preempt");
     }
   }
 

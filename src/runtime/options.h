@@ -29,6 +29,7 @@ struct DebugSettings {
   Seeded starve;                         // stop Ms for a while at park and dispatch
   std::optional<std::uint64_t> buggify;  // seed of the delays at named sites
   std::optional<unsigned> spin_us;       // how long an idle M spins
+  bool preempt = false;                  // give way at every compiled-in check
 };
 
 // What the environment says; nullopt: the variable is not set.
@@ -37,6 +38,7 @@ struct Settings {
   std::optional<PolicyName> policy;       // WEFT_POLICY      classic | global | batch
   std::optional<std::size_t> stack_size;  // WEFT_STACK_SIZE  bytes, 16K..1G; not yet rounded to pages
   std::optional<bool> preempt;            // WEFT_PREEMPT     on | off
+  std::optional<int> preempt_signal;      // WEFT_PREEMPT_SIGNAL  1..64
   std::optional<int> slice_ms;            // WEFT_SLICE       1..10000
   std::optional<int> schedtrace_ms;       // WEFT_SCHEDTRACE  1..3600000
   std::optional<std::string> trace_path;  // WEFT_TRACE

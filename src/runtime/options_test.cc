@@ -215,7 +215,7 @@ TEST(Options, debug_unknown_keys_warn_and_the_rest_counts) {
   EXPECT_EQ(parsed.warnings[0],
             "weft: WEFT_DEBUG: unknown key \"nope\" ignored; known are randsched[=seed], starve[=seed], "
             "buggify=seed, "
-            "spin_us=microseconds");
+            "spin_us=microseconds, preempt");
   EXPECT_NE(parsed.warnings[1].find("\"RANDSCHED\""), std::string::npos);
   EXPECT_NE(parsed.warnings[2].find("\"\""), std::string::npos);
   EXPECT_EQ(parsed.settings.debug.spin_us, 3u);

@@ -26,10 +26,12 @@
 #include "sched/hooks.h"
 #include "sched/leak_roots.h"
 #include "sched/machines.h"
+#include "sched/preempt.h"
 #include "sched/world.h"
 #include "service/crash.h"
 #include "service/deadlock.h"
 #include "service/netpoll.h"
+#include "service/preempt_signal.h"
 #include "service/sysmon.h"
 #include "weft/error.h"
 #include "weft/go.h"
@@ -44,7 +46,7 @@ using sched::scheduler;
 constexpr std::int64_t kExitLimitNs = 150'000'000;
 
 os::RankedMutex<base::Rank::kRuntimeStart> start_lock;
-options first_options;          // of the first run(), read by start
+options first_options;                    // of the first run(), read by start
 constinit runtime::Settings environment;  // valid once started
 pid_t owner_pid = 0;
 
@@ -112,7 +114,11 @@ std::size_t describe_thread(char* buffer, std::size_t size) noexcept {
   return length < 0 ? 0 : std::min<std::size_t>(static_cast<std::size_t>(length), size);
 }
 
-void remember_preempt_flag() { os::current_m()->preempt_flag = &detail::preempt_requested; }
+void thread_started() {
+  service::allow_preempt_signal();
+  sched::offer_to_be_asked(*os::current_m(), &detail::preempt_requested);
+}
+void thread_ending() { sched::withdraw_offer(*os::current_m()); }
 
 // --- start ---
 
@@ -130,12 +136,15 @@ void apply_settings() {
   if (environment.slice_ms) settings.slice_ns = *environment.slice_ms * 1'000'000ll;
   if (environment.debug.spin_us) settings.spin_us = *environment.debug.spin_us;
   settings.random_schedule = environment.debug.randsched.on;
+  settings.preempt_always = environment.debug.preempt;
   if (environment.debug.buggify) base::set_delay_seed(*environment.debug.buggify | 1);
   if (environment.max_threads)
     settings.max_threads = static_cast<std::uint32_t>(*environment.max_threads);
   else if (first_options.max_threads != 0)
     settings.max_threads = static_cast<std::uint32_t>(std::min<std::size_t>(first_options.max_threads, 1'000'000));
   scheduler.stacks.set_default_size(environment.stack_size.value_or(first_options.stack_size));
+  const std::size_t room = scheduler.stacks.least_room();
+  scheduler.guard_distance = settings.preempt_always ? 0 : room - std::min(room / 4, sched::kGuardSlack);
 }
 
 void start_locked() {
@@ -150,8 +159,12 @@ void start_locked() {
   sched::hooks.warn_thread_refused = warn_thread_refused;
   sched::hooks.poke_sysmon = service::poke_sysmon;
   sched::hooks.all_idle = service::check_for_deadlock;
-  sched::hooks.thread_started = remember_preempt_flag;
+  sched::hooks.thread_started = thread_started;
+  sched::hooks.thread_ending = thread_ending;
+  sched::hooks.report_overflow = service::report_overflow;
   service::install_crash_reports(service::request_dump_and_exit);
+  if (scheduler.settings.preempt)
+    scheduler.preempt_signal = service::install_preempt_signal(environment.preempt_signal.value_or(0));
 
   const int by_hand = environment.maxprocs.value_or(first_options.maxprocs);
   const int maxprocs = by_hand != 0 ? by_hand : os::default_maxprocs();
@@ -261,16 +274,6 @@ void dump(std::ostream& out) {
   });
 }
 
-namespace {
-// A P whose M is looking for work is running nobody. Racy, as every look from outside; M structures are never unmapped.
-bool runs_goroutine(const sched::Processor& p) {
-  if (p.status() != sched::PStatus::kRunning) return false;
-  const sched::Machine* m = p.m;
-  const os::Current* current = m != nullptr ? m->current : nullptr;
-  return current != nullptr && current->g != nullptr;
-}
-}  // namespace
-
 stats read_stats() {
   api::ensure_started();
   stats result;
@@ -317,7 +320,7 @@ stats read_stats() {
     const sched::Processor& p = *scheduler.processors[i];
     if (scheduler.policy->kind() != sched::PolicyKind::kGlobal) runnable += scheduler.policy->backlog(p);
     if (p.slot.load_relaxed()) ++runnable;
-    if (runs_goroutine(p)) ++result.running;
+    if (sched::runs_goroutine(p)) ++result.running;
     if (p.status() == sched::PStatus::kInCall) ++result.in_syscall;
   }
   result.in_syscall += static_cast<std::uint64_t>(std::max<std::int64_t>(scheduler.in_call.load_relaxed(), 0));

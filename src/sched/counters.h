@@ -30,6 +30,7 @@ enum class Counter : std::uint8_t {
   kPreemptsRequested,
   kPreemptsDone,
   kPreemptsRefused,
+  kExiles,
   kNetpollWakeups,
   kTimersFired,
   kThreadsThrottled,

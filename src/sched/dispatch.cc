@@ -9,6 +9,7 @@
 #include "os/clock.h"
 #include "sched/locals.h"
 #include "sched/machines.h"
+#include "sched/preempt.h"
 #include "sched/spawn.h"
 #include "sched/world.h"
 
@@ -189,6 +190,7 @@ __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& 
   }
   save_thread_state(g, m);
   WEFT_DELAY_SITE("switch.before_save");
+  arch::set_stack_guard(guard_of(target));
   os::set_current_g(target);
   arch::fiber_leave(g->fiber, target->fiber, false);
   weft_switch_context(reinterpret_cast<void**>(&g->sp), context, next.is_record());
@@ -263,6 +265,7 @@ void execute_on_system_stack(Machine& m, Runnable runnable) noexcept {
     context = take_context(target);
     starts_running(p, target);
   }
+  arch::set_stack_guard(guard_of(target));
   os::set_current_g(target);
   arch::fiber_leave(m.fiber, target->fiber, false);
   weft_switch_context(&m.g0_sp, context, runnable.is_record());
@@ -279,8 +282,8 @@ void park() noexcept {
 }
 
 void yield() noexcept {
+  Processor* p = own_processor();
   Goroutine* g = os::current_g();
-  Processor* p = os::current_p();
   if (p == nullptr) {  // a plain thread, or inside a blocking call
     sched_yield();
     return;
@@ -302,6 +305,16 @@ void yield() noexcept {
     scheduler.idle_priority.push(Runnable(g));
   }
   switch_from(g, *p, *os::current_m(), next);
+}
+
+void give_way() noexcept {
+  Goroutine* g = os::current_g();
+  transition(g, GStatus::kRunning, GStatus::kRunnable);
+  arch::fiber_release(g);
+  InjectQueue& queue = (g->flags & kGIdle) == 0 ? scheduler.inject : scheduler.idle_priority;
+  queue.push(Runnable(g));
+  wake_for_queued_work(os::current_p());
+  switch_to_system_stack(g);
 }
 
 void ready(Goroutine* g) noexcept {
@@ -400,6 +413,7 @@ Runnable take_injected(Processor& p) noexcept {
 
 void end_goroutine() noexcept {
   if (WEFT_UNLIKELY(scheduler.forked.load_relaxed())) refuse_in_forked_child();
+  own_processor();
   Goroutine* g = os::current_g();
   SpawnRecord* record = g->record;
   scheduler.records.give(finish_goroutine(g), record);
@@ -418,6 +432,7 @@ extern "C" __attribute__((used)) void weft_goroutine_main() {
     start_goroutine(*os::current_p(), g);
     entry_of (*record)(record);
 
+    own_processor();
     if (WEFT_UNLIKELY((g->flags & (kGSlowSwitch | kGOwnStack)) != 0 || !scheduler.starved.empty())) end_goroutine();
     Processor& p = finish_goroutine(g);
     scheduler.records.give(p, record);
@@ -435,6 +450,7 @@ extern "C" __attribute__((used)) void weft_goroutine_main() {
     void* context = take_context(target);
     starts_running(p, target);
     scheduler.stacks.give(p, g);
+    arch::set_stack_guard(guard_of(target));
     os::set_current_g(target);
     arch::fiber_leave(g->fiber, target->fiber, true);
     arch::jump_context(context);

@@ -24,6 +24,9 @@ inline void call_off_wait(Goroutine* g) noexcept { transition(g, GStatus::kWaiti
 
 void park() noexcept;                     // may switch
 void yield() noexcept;                    // may switch
+// Preempted: behind everybody else, whichever P they wait for. The local queue would find the goroutine first again, before
+// what timers and threads have put into the global one.
+void give_way() noexcept;
 void ready(Goroutine* g) noexcept;        // any thread; g is waiting
 // As ready(), for many at once: the caller places what `out` gets.
 void collect(Goroutine* g, RunnableList& out) noexcept;

@@ -68,6 +68,7 @@ struct alignas(base::kCacheLine) Goroutine {
   std::uint64_t ready_at = 0;       // ticks of a sampled ready; 0: none
   std::uint32_t wait_since_ms = 0;  // coarse clock
   std::uint32_t lock_depth = 0;     // lock_os_thread nesting
+  std::uint32_t no_preempt = 0;     // depth of non-preemptible regions (the documents' m->locks)
   Machine* locked_m = nullptr;
   std::byte* stack_bottom = nullptr;  // lowest usable address
   std::int32_t site = 0;

@@ -49,17 +49,22 @@ __attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m)
 
 }  // namespace
 
-void enter_call() noexcept {
-  Goroutine* g = os::current_g();
-  Machine& m = *os::current_m();
+void leave_processor_in_call(Machine& m, Goroutine* g) noexcept {
   Processor& p = *m.p;
-  p.counters.bump(Counter::kCalls);
   transition(g, GStatus::kRunning, GStatus::kInCall);
   m.call_p = &p;
   m.call_word = Processor::make_word(PStatus::kInCall, m.id, ++m.call_count);
   m.p = nullptr;
   os::set_current_p(nullptr);
   p.word.store_release(m.call_word);  // pairs: processor.word
+}
+
+void enter_call() noexcept {
+  Goroutine* g = os::current_g();
+  Machine& m = *os::current_m();
+  Processor& p = *m.p;
+  p.counters.bump(Counter::kCalls);
+  leave_processor_in_call(m, g);
   WEFT_DELAY_SITE("call.entered");
   if (WEFT_UNLIKELY(g->habits.long_calls >= kPredictLong)) {
     if (take_from_call(p, m.call_word)) {

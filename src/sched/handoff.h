@@ -15,6 +15,9 @@ namespace weft::sched {
 void enter_call() noexcept;
 void leave_call() noexcept;  // may switch
 
+// The first half of enter_call(), and what a signal does to a goroutine that does not give way: the P is up for grabs.
+void leave_processor_in_call(Machine& m, Goroutine* g) noexcept;
+
 // Takes the P away from the call that has this word. True: the caller owns it, unwired; the goroutine is counted as in_call.
 bool take_from_call(Processor& p, std::uint64_t word) noexcept;
 

@@ -6,6 +6,8 @@
 
 namespace weft::sched {
 
+struct Goroutine;
+
 // What layers above give the scheduler, and tests replace to inject faults. Set before the scheduler starts.
 struct Hooks {
   void (*thread_started)() = [] {};
@@ -15,6 +17,7 @@ struct Hooks {
   void (*warn_thread_refused)(int error) = [](int) {};
   void (*poke_sysmon)() = [] {};  // something needs a look sooner than planned
   void (*all_idle)() = [] {};     // the last P has become idle: deadlock check
+  void (*report_overflow)(const Goroutine* g, const void* address) = [](const Goroutine*, const void*) {};
 };
 
 extern Hooks hooks;

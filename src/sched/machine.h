@@ -61,8 +61,7 @@ struct alignas(base::kCacheLine) Machine {
   bool next_spinning = false;
   base::Atom<Placement> placement{Placement::kAwake};
   os::Current* current = nullptr;                  // this thread's weft_current, for observers
-  volatile std::uint32_t* preempt_flag = nullptr;  // this thread's weft::detail::preempt_requested
-  base::Atom<std::uint32_t> no_preempt{0};         // depth of non-preemptible regions
+  base::Atom<bool> exiled{false};  // its goroutine computes on without the P it had (preempt.h)
   base::Atom<std::int64_t> call_since_ns{0};
   base::Atom<bool> alive{false};
   std::uint32_t id = 0;
@@ -74,6 +73,8 @@ struct alignas(base::kCacheLine) Machine {
   bool idle = false;
   Machine* all_next = nullptr;
   Machine* free_next = nullptr;
+  volatile std::uintptr_t* guard_slot = nullptr;   // this thread's stack guard; null: the thread is not there (yet, any more)
+  volatile std::uint32_t* preempt_flag = nullptr;  // this thread's weft::detail::preempt_requested
 };
 
 }  // namespace weft::sched

@@ -42,6 +42,7 @@ struct Settings {
   std::int64_t slice_ns = 10'000'000;
   std::int64_t trim_interval_ns = 2'500'000'000;
   bool preempt = true;
+  bool preempt_always = false;  // test: give way at every check
   bool wake_on_last_p = false;      // A53
   bool seed_search_order = false;   // K1: local, steal, global, network
   bool spawn_at_back = false;       // K5
@@ -61,6 +62,8 @@ struct Scheduler {
   // --- read-mostly ---
   Policy* policy = nullptr;
   Settings settings;
+  std::uintptr_t guard_distance = 0;  // from a G with a default stack down to its guard (preempt.h)
+  int preempt_signal = 0;             // 0: none
   base::Atom<std::uint32_t> processors_made{0};  // at most so many have ever been in use; their counters still count
   base::Atom<std::uint32_t> maxprocs{0};         // changes only while the world is stopped
   Processor* processors[kMaxProcessors] = {};
@@ -98,6 +101,7 @@ struct Scheduler {
   base::Atom<std::uint32_t> spinning_max{0};
   base::Atom<bool> sysmon_asleep{false};          // every P was idle: who takes one wakes it
   base::Atom<bool> sysmon_slow{false};            // sysmon looks seldom: poke it when a call leaves work behind
+  base::Atom<std::uint32_t> exiles{0};            // goroutines computing on without a P
   base::Atom<std::uint32_t> waiting_spinners{0};  // type 2: Ms without a P that look for one
 
   // --- blocking calls, plain threads ---

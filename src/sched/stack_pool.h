@@ -22,6 +22,7 @@ namespace weft::sched {
 inline constexpr std::size_t kGuardBytes = 36 * 1024;
 inline constexpr std::size_t kDefaultStackBytes = 256 * 1024;
 inline constexpr std::size_t kMinStackBytes = 16 * 1024;
+inline constexpr std::size_t kGuardSlack = 16 * 1024;  // below the checks' guard: frames without checks, and the check itself
 inline constexpr std::size_t kMaxStackBytes = std::size_t{1} << 30;
 
 class StackPool {
@@ -29,6 +30,8 @@ class StackPool {
   // Before the first goroutine.
   void set_default_size(std::size_t usable_bytes) noexcept;
   std::size_t default_size() const noexcept { return default_class_.usable; }
+  // From a G with a default stack, whatever its colour, at least so much is its stack's.
+  std::size_t least_room() const noexcept { return default_class_.usable - sizeof(Goroutine) - 15 * base::kCacheLine; }
 
   // Owner of p. A dead G with a default stack; null: no memory.
   Goroutine* take(Processor& p) noexcept {

@@ -2,12 +2,13 @@
 #include "sched/waiter.h"
 
 #include "sched/machines.h"
+#include "sched/preempt.h"
 #include "sched/world.h"
 
 namespace weft::sched {
 
 Wait::Wait(WaitReason reason, const void* object, std::int64_t deadline_ns) noexcept
-    : g_(os::current_p() != nullptr ? os::current_g() : nullptr),
+    : g_(own_processor() != nullptr ? os::current_g() : nullptr),
       reason_(reason),
       object_(object),
       deadline_ns_(deadline_ns) {}
@@ -60,7 +61,7 @@ void wake_sleeper(Timer* timer, std::int64_t) { ready(static_cast<Goroutine*>(ti
 }  // namespace
 
 void sleep_until(std::int64_t deadline_ns) noexcept {
-  if (os::current_p() == nullptr) {
+  if (own_processor() == nullptr) {
     os::Note note;
     note.wait(deadline_ns);
     return;

@@ -12,12 +12,14 @@
 #include "sched/dispatch.h"
 #include "sched/handoff.h"
 #include "sched/machines.h"
+#include "sched/preempt.h"
 #include "sched/waiter.h"
 
 namespace weft::sched {
 namespace {
 
 constexpr std::int64_t kAskAgainNs = 100'000;
+constexpr std::int64_t kSignalAfterNs = 2'000'000, kSignalAgainNs = 1'000'000;
 
 // Whose turn it is to stop the world.
 class Turn {
@@ -83,18 +85,32 @@ void ask_everybody(const Processor* own) noexcept {
     if (Processor::status_of(word) == PStatus::kStopped) continue;
     p.attention.fetch_or_acq_rel(kAttentionStop);  // pairs: attention
     if (Processor::status_of(word) == PStatus::kInCall && take_from_call(p, word)) mark_stopped(p);
+    if (Processor::status_of(word) == PStatus::kRunning) ask_to_give_way(p);
   }
   for (std::int32_t index; (index = scheduler.idle.pop()) >= 0;) mark_stopped(*scheduler.processors[index]);
   wake_passive(nullptr);
 }
 
+// Who has not come to a check by now has none.
+void ask_by_signal_who_runs(const Processor* own) noexcept {
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) {
+    Processor& p = *scheduler.processors[i];
+    if (&p != own && p.status() == PStatus::kRunning) ask_by_signal(p);
+  }
+}
+
 // False: the limit passed first.
 bool wait_until_stopped(const Processor* own, std::int64_t deadline_ns) noexcept {
+  std::int64_t signal_at = stop_began_ns + kSignalAfterNs;
   while (scheduler.stop_wait.load_acquire() != 0) {  // pairs: stop_wait
     const std::int64_t now = os::now_ns();
     if (now >= deadline_ns) return false;
     scheduler.stopped_note.wait(now + kAskAgainNs);
     ask_everybody(own);
+    if (now >= signal_at && scheduler.settings.preempt) {
+      ask_by_signal_who_runs(own);
+      signal_at = now + kSignalAgainNs;
+    }
   }
   return true;
 }
@@ -140,6 +156,7 @@ void stop_the_world() noexcept {
   }
   turn.take(os::kForever);
   stopper.store_relaxed(own_name());
+  forbid_preemption();  // else the others would be let run on our P
   begin_stop(os::kForever);
 }
 
@@ -166,6 +183,7 @@ void start_the_world() noexcept {
   remember_pause();
   trace::world_started();
   turn.pass_on();
+  allow_preemption();
   // Global work, timers: one of the idle Ps looks after them.
   base::full_fence();  // pairs: submit.retire
   wake_one(own);

@@ -54,7 +54,7 @@ void print_stack(const void* first) {
   os::write_frames(STDERR_FILENO, frames + skip, count - skip);
 }
 
-void print_overflow(const Goroutine* g, const void* address, const void* context) {
+void print_overflow(const Goroutine* g, const void* address, const void* first_frame) {
   char who[128], text[512];
   sched::describe_goroutine(g, who, sizeof who);
   print(text,
@@ -62,7 +62,7 @@ void print_overflow(const Goroutine* g, const void* address, const void* context
                       "fatal error: %s: stack overflow\n"
                       "  limit %u KiB, access at %p; give it more with go_options::stack_size or WEFT_STACK_SIZE\n",
                       who, (g->stack_bytes + 1023 + static_cast<unsigned>(sizeof(Goroutine))) / 1024, address));
-  print_stack(interrupted_at(context));
+  print_stack(first_frame);
 }
 
 [[maybe_unused]] void print_fault(const Goroutine* g, int signal, const void* address, const void* context) {
@@ -95,7 +95,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const Goroutine* g = os::current_g();
   const sched::StackPool::Place place = scheduler.stacks.find(info->si_addr);
   if (place.g != nullptr && place.in_guard && g == place.g) {
-    print_overflow(g, info->si_addr, context);
+    print_overflow(g, info->si_addr, interrupted_at(context));
     struct sigaction by_default{};
     by_default.sa_handler = SIG_DFL;
     sigaction(signal, &by_default, nullptr);
@@ -176,6 +176,8 @@ void install(int signal, struct sigaction& previous) {
 }
 
 }  // namespace
+
+void report_overflow(const Goroutine* g, const void* address) { print_overflow(g, address, nullptr); }
 
 void install_crash_reports(void (*on_quit)()) {
   os::warm_up_unwinder();

@@ -3,9 +3,16 @@
 
 // Reports of how a goroutine ended the process: stack overflow, memory fault, uncaught exception; SIGQUIT.
 //   Handlers   run on alternate stacks; whatever was installed before is called afterwards, or the default action taken.
+namespace weft::sched {
+struct Goroutine;
+}
+
 namespace weft::service {
 
 // `on_quit` (async-signal-safe) is called for SIGQUIT, unless the program handles or ignores that signal itself.
 void install_crash_reports(void (*on_quit)());
+
+// A check found that the goroutine's stack does not suffice. The caller ends the process.
+void report_overflow(const sched::Goroutine* g, const void* address);
 
 }  // namespace weft::service

@@ -20,6 +20,7 @@
 #include "sched/handoff.h"
 #include "sched/hooks.h"
 #include "sched/machines.h"
+#include "sched/preempt.h"
 #include "sched/world.h"
 
 namespace weft::service {
@@ -31,6 +32,8 @@ using sched::PStatus;
 using sched::scheduler;
 
 constexpr std::int64_t kFastNs = 20'000, kSlowNs = 10'000'000, kIdleNs = 1'000'000'000;
+constexpr std::int64_t kTimerGraceNs = 1'000'000;   // a due timer waits so long for somebody who computes
+constexpr std::int64_t kSignalAfterNs = 1'000'000;  // from the request: who has checks in its code has seen it by then
 constexpr int kFastRounds = 50;
 constexpr int kIdleRoundsBeforeSleep = 5;
 constexpr std::int64_t kRetakeIdleCallNs = 10'000'000;  // a P in a call without work behind it
@@ -69,6 +72,7 @@ class Sysmon {
     std::int64_t call_since = 0;
     std::uint32_t slice_tick = 0;
     std::int64_t slice_since = 0;
+    std::int64_t asked_at = 0;  // 0: not asked in this slice
     std::uint32_t tick = 0;
   };
 
@@ -79,6 +83,10 @@ class Sysmon {
   bool look_at_processors(std::int64_t now) {
     bool acted = false;
     calls_hold_up_work_ = false;
+    // Everybody computes: nobody will look at a timer until somebody gives way, which need not be a whole slice later.
+    const sched::IdleView view = scheduler.idle.look();
+    next_timer_ns_ = view.quiet() ? sched::next_timer_ns() : sched::TimerHeap::kNever;
+    timers_wait_ = next_timer_ns_ != sched::TimerHeap::kNever && now - next_timer_ns_ >= kTimerGraceNs;
     for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) {
       Processor& p = *scheduler.processors[i];
       const std::uint64_t word = p.word.load_acquire();  // pairs: processor.word
@@ -97,12 +105,14 @@ class Sysmon {
     const sched::IdleView view = scheduler.idle.look();
     const bool wanted = has_work(p) || !scheduler.inject.empty() || (view.idle() == 0 && view.spinning() == 0);
     calls_hold_up_work_ |= wanted;
-    if (seen.word != word) {
+    const sched::Machine* m = p.m;                                // racy: M structures outlive their threads
+    const bool exile = m != nullptr && m->exiled.load_relaxed();  // no call: there is nothing to wait for
+    if (seen.word != word && !exile) {
       seen.word = word;
       seen.call_since = now;
       return false;
     }
-    if (!wanted && now - seen.call_since < kRetakeIdleCallNs) return false;
+    if (!exile && !wanted && now - seen.call_since < kRetakeIdleCallNs) return false;
     if (!sched::take_from_call(p, word)) return false;
     scheduler.shared_counters.add(Counter::kRetakes);
     sched::hand_off(p);
@@ -119,23 +129,37 @@ class Sysmon {
     if (view.idle() > 0 && view.spinning() == 0) sched::wake_one(nullptr);
   }
 
-  // One goroutine (or a chain of them through the slot) for a whole slice: asked to give way.
+  // One goroutine (or a chain of them through the slot) for a whole slice: asked to give way. If it has no checks, by signal.
   bool look_at_slice(Processor& p, std::int64_t now) {
     Seen& seen = seen_[p.id];
     const std::uint32_t tick = p.slice_tick.load_relaxed();
     if (seen.slice_tick != tick) {
       seen.slice_tick = tick;
       seen.slice_since = now;
+      seen.asked_at = 0;
       return false;
     }
-    if (!scheduler.settings.preempt || now - seen.slice_since < scheduler.settings.slice_ns) return false;
-    seen.slice_since = now;
-    sched::Machine* m = p.m;  // racy: only to see whether a goroutine runs there
-    if (m == nullptr || m->current == nullptr || m->current->g == nullptr) return false;
-    scheduler.shared_counters.add(Counter::kPreemptsRequested);
-    p.attention.fetch_or_acq_rel(sched::kAttentionPreempt);  // pairs: attention
-    if (m->preempt_flag != nullptr) *m->preempt_flag = 1;
+    if (!scheduler.settings.preempt) return false;
+    const std::int64_t slice = timers_wait_ ? kTimerGraceNs : scheduler.settings.slice_ns;
+    if (now - seen.slice_since < std::min(slice, scheduler.settings.slice_ns)) return false;
+    if (!sched::runs_goroutine(p)) return false;
+    if (seen.asked_at == 0 || (p.attention.load_relaxed() & sched::kAttentionPreempt) == 0) {
+      seen.asked_at = now;
+      scheduler.shared_counters.add(Counter::kPreemptsRequested);
+      p.attention.fetch_or_acq_rel(sched::kAttentionPreempt);  // pairs: attention
+      sched::ask_to_give_way(p);
+      look_again_ns_ = now + kSignalAfterNs;
+    } else if (now - seen.asked_at >= kSignalAfterNs && somebody_waits(p, now)) {
+      seen.asked_at = now;
+      sched::ask_by_signal(p);
+      look_again_ns_ = now + kSignalAfterNs;
+    }
     return false;
+  }
+
+  // Is there anything that a hog keeps waiting? It may as well go on with its P if not.
+  static bool somebody_waits(const Processor& p, std::int64_t now) {
+    return has_work(p) || sched::work_exists(nullptr) || sched::next_timer_ns() <= now + scheduler.settings.slice_ns;
   }
 
   // Every P is busy and has not looked at its timers: an idle or passive M takes over, or the next dispatch does.
@@ -230,9 +254,13 @@ class Sysmon {
       quiet_rounds_ = 0;
       period_ = kFastNs;
     } else if (++quiet_rounds_ > kFastRounds || !calls_hold_up_work_) {
-      period_ = std::min(period_ * 2, kSlowNs);
+      period_ = std::min(period_ * 2, std::min(kSlowNs, scheduler.settings.slice_ns / 2));
     }
-    rest(now + (trimming_ ? std::min<std::int64_t>(period_, 1'000'000) : period_), false);
+    std::int64_t until = now + (trimming_ ? std::min<std::int64_t>(period_, 1'000'000) : period_);
+    if (look_again_ns_ > now) until = std::min(until, look_again_ns_);
+    if (!timers_wait_ && next_timer_ns_ != sched::TimerHeap::kNever)
+      until = std::min(until, std::max(now, next_timer_ns_) + kTimerGraceNs);
+    rest(until, false);
   }
 
   void rest(std::int64_t until, bool deep) {
@@ -253,6 +281,9 @@ class Sysmon {
   std::int64_t next_trace_ns_ = 0, trimmed_ns_ = 0, followed_ns_ = os::now_ns();
   bool trimming_ = false;
   bool calls_hold_up_work_ = false;
+  std::int64_t look_again_ns_ = 0;
+  std::int64_t next_timer_ns_ = sched::TimerHeap::kNever;
+  bool timers_wait_ = false;
   std::int64_t period_ = kSlowNs;
   int quiet_rounds_ = 0, idle_rounds_ = 0;
   Seen seen_[sched::kMaxProcessors];

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ * What -fsplit-stack calls. Code compiled with that flag compares the stack pointer with %fs:0x70 at the entry of each
+ * function and calls __morestack when it is below. libgcc would run the function on a new segment of stack; ours asks the
+ * scheduler whether to give way, and lets the function go on where it is.
+ *
+ * At __morestack: r10 the function's frame size, r11 the bytes of its stack arguments, (rsp) the address R of a one-byte `ret`
+ * inside the function, 8(rsp) the function's own return address. Everything but r10 and the flags has to survive: arguments
+ * in general and vector registers, rax (number of vector registers of a varargs call), r11 (argument pointer of varargs).
+ * The function goes on at R + 1; weft_at_function_entry moves R there. */
+#if defined(__x86_64__)
+
+/* Saves what the compiler believes untouched: general registers below rbp, then the vector state, 64-byte aligned. */
+.macro save_all_registers
+  pushq %rax
+  pushq %rdi
+  pushq %rsi
+  pushq %rdx
+  pushq %rcx
+  pushq %r8
+  pushq %r9
+  pushq %r10
+  pushq %r11
+  movl weft_vector_state(%rip), %eax
+  testl %eax, %eax
+  jz 1f /* not known yet: before the constructors nobody can have asked */
+  subq %rax, %rsp
+  andq $-64, %rsp
+  xorl %edx, %edx
+  movq %rdx, 512(%rsp) /* the header has to start as zero */
+  movq %rdx, 520(%rsp)
+  movq %rdx, 528(%rsp)
+  movq %rdx, 536(%rsp)
+  movq %rdx, 544(%rsp)
+  movq %rdx, 552(%rsp)
+  movq %rdx, 560(%rsp)
+  movq %rdx, 568(%rsp)
+  movl weft_vector_state+4(%rip), %eax
+  xsave64 (%rsp)
+1:
+  andq $-16, %rsp
+.endm
+
+.macro restore_all_registers
+  movl weft_vector_state+4(%rip), %eax
+  testl %eax, %eax
+  jz 1f
+  xorl %edx, %edx
+  xrstor64 (%rsp)
+1:
+  movq -72(%rbp), %r11
+  movq -64(%rbp), %r10
+  movq -56(%rbp), %r9
+  movq -48(%rbp), %r8
+  movq -40(%rbp), %rcx
+  movq -32(%rbp), %rdx
+  movq -24(%rbp), %rsi
+  movq -16(%rbp), %rdi
+  movq -8(%rbp), %rax
+.endm
+
+  .text
+  .globl weft_morestack
+  .type weft_morestack, @function
+  .globl __morestack
+  .hidden __morestack
+  .type __morestack, @function
+  .globl __morestack_non_split
+  .hidden __morestack_non_split
+  .type __morestack_non_split, @function
+  .p2align 4
+weft_morestack: /* what the stub of a shared library jumps to */
+__morestack:
+__morestack_non_split:
+  .cfi_startproc
+  pushq %rbp
+  .cfi_adjust_cfa_offset 8
+  .cfi_rel_offset %rbp, 0
+  movq %rsp, %rbp
+  .cfi_def_cfa_register %rbp
+  save_all_registers
+  movq %rbp, %rdi
+  call weft_at_function_entry
+  restore_all_registers
+  leave
+  .cfi_def_cfa %rsp, 8
+  ret
+  .cfi_endproc
+  .size weft_morestack, . - weft_morestack
+
+/* void* __morestack_allocate_stack_space(size_t n): alloca beyond the guard. The caller has a frame pointer, so its stack
+ * pointer may simply be lowered for it. */
+  .globl weft_morestack_allocate
+  .type weft_morestack_allocate, @function
+  .globl __morestack_allocate_stack_space
+  .type __morestack_allocate_stack_space, @function
+  .p2align 4
+weft_morestack_allocate:
+__morestack_allocate_stack_space:
+  .cfi_startproc
+  pushq %rbp
+  .cfi_adjust_cfa_offset 8
+  .cfi_rel_offset %rbp, 0
+  movq %rsp, %rbp
+  .cfi_def_cfa_register %rbp
+  pushq %rdi
+  subq $8, %rsp
+  movq %rbp, %rsi
+  call weft_at_allocation
+  movq -8(%rbp), %rdi
+  leave
+  .cfi_def_cfa %rsp, 8
+  popq %rdx
+  .cfi_adjust_cfa_offset -8
+  .cfi_register %rip, %rdx
+  addq $15, %rdi
+  andq $-16, %rdi
+  subq %rdi, %rsp
+  movq %rsp, %rax
+  jmp *%rdx
+  .cfi_endproc
+  .size weft_morestack_allocate, . - weft_morestack_allocate
+
+  .section .note.GNU-stack, "", @progbits
+#endif

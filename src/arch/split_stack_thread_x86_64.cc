@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#include <pthread.h>
+
+// Linking with -fsplit-stack makes the compiler driver wrap pthread_create, and libgcc's wrapper would bring its own
+// __morestack along. Threads need nothing from us: their guard starts as 0.
+extern "C" {
+
+int __real_pthread_create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) __attribute__((weak));
+int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument);
+
+int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument) {
+  return (__real_pthread_create != nullptr ? __real_pthread_create : pthread_create)(thread, attributes, start,
+                                                                                     argument);
+}
+}

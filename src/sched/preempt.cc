@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include "sched/preempt.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <unwind.h>
+#include <cstring>
+#include <mutex>
+
+#include "arch/preempt_check.h"
+#include "base/delay_site.h"
+#include "os/keep_errno.h"
+#include "sched/dispatch.h"
+#include "sched/handoff.h"
+#include "sched/hooks.h"
+
+// All code of libweft.a is in sections of this name (cmake/GatherText.cmake); absent where that step was left out.
+extern "C" {
+extern const char __start_weft_text[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_weft_text[] __attribute__((weak, visibility("hidden")));
+void weft_goroutine_main();
+}
+
+namespace weft::sched {
+namespace {
+
+constexpr std::size_t kLongestStack = 10'000;  // frames: about as many microseconds
+
+bool in_runtime(std::uintptr_t pc) noexcept {
+  return pc - reinterpret_cast<std::uintptr_t>(__start_weft_text) <
+         static_cast<std::uintptr_t>(__stop_weft_text - __start_weft_text);
+}
+
+// From the signal handler outwards: past the handler's own frames, then user code only, then weft_goroutine_main.
+struct StackWalk {
+  bool interrupted = false;  // past the signal frame
+  bool clean = false;
+  std::size_t frames = 0;
+};
+
+_Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
+  StackWalk& walk = *static_cast<StackWalk*>(data);
+  int exact = 0;
+  const std::uintptr_t ip = _Unwind_GetIPInfo(context, &exact);
+  if (exact != 0) walk.interrupted = true;
+  if (!walk.interrupted) return _URC_NO_REASON;
+  if (++walk.frames > kLongestStack) return _URC_END_OF_STACK;
+  const std::uintptr_t pc = exact != 0 ? ip : ip - 1;
+  if (!in_runtime(pc)) return _URC_NO_REASON;
+  walk.clean = exact == 0 && _Unwind_GetRegionStart(context) == reinterpret_cast<std::uintptr_t>(&weft_goroutine_main);
+  return _URC_END_OF_STACK;
+}
+
+bool interrupted_user_code() noexcept {
+  if (__start_weft_text == nullptr) return false;
+  StackWalk walk;
+  _Unwind_Backtrace(next_frame, &walk);
+  return walk.clean;
+}
+
+bool may_be_exiled(const Machine* m, const Goroutine* g, const Processor* p) noexcept {
+  return m != nullptr && g != nullptr && p != nullptr && m->p == p && p->attention.load_relaxed() != 0 &&
+         g->status.load_relaxed() == GStatus::kRunning;
+}
+
+// Each exile is a thread that the others have to be replaced by; beyond that, hogs keep what they have.
+std::uint32_t exile_limit() noexcept { return scheduler.settings.max_threads / 2; }
+
+[[noreturn]] void overflow(const Goroutine* g, std::uintptr_t sp, std::size_t need) noexcept {
+  hooks.report_overflow(g, reinterpret_cast<const void*>(sp - need));
+  std::abort();
+}
+
+// At a check of user code, `need` bytes above the lowest it is about to use.
+void at_check(std::uintptr_t sp, std::size_t need) noexcept {
+  Goroutine* g = os::current_g();
+  if (g == nullptr) {  // g0, a plain thread, or a guard left over from one
+    arch::set_stack_guard(0);
+    return;
+  }
+  if (sp < reinterpret_cast<std::uintptr_t>(g->stack_bottom) || sp >= reinterpret_cast<std::uintptr_t>(g)) return;
+  if (need > sp || sp - need < true_guard(g)) overflow(g, sp, need);
+  arch::set_stack_guard(guard_of(g));
+  Processor* p = os::current_p();
+  if (p == nullptr) {
+    return_from_exile();
+    return;
+  }
+  if (p->attention.load_relaxed() == 0 && !scheduler.settings.preempt_always) return;  // the request was for another
+  if (g->no_preempt != 0) {
+    p->counters.bump(Counter::kPreemptsRefused);
+    return;
+  }
+  p->counters.bump(Counter::kPreemptsDone);
+  give_way();
+}
+
+}  // namespace
+
+bool runs_goroutine(const Processor& p) noexcept {
+  if (p.status() != PStatus::kRunning) return false;
+  std::lock_guard guard(scheduler.machines_lock);
+  const Machine* m = p.m;
+  return m != nullptr && m->guard_slot != nullptr && m->current != nullptr && m->current->g != nullptr;
+}
+
+void ask_to_give_way(Processor& p) noexcept {
+  // The lock keeps the thread from ending between the look and the store.
+  std::lock_guard guard(scheduler.machines_lock);
+  const Machine* m = p.m;  // racy: at worst the wrong M is asked, and finds nothing wanted of it
+  if (m == nullptr || m->guard_slot == nullptr) return;
+  *m->guard_slot = arch::kGiveWay;
+  *m->preempt_flag = 1;
+}
+
+bool ask_by_signal(Processor& p) noexcept {
+  if (scheduler.preempt_signal == 0 || scheduler.exiles.load_relaxed() >= exile_limit()) return false;
+  std::lock_guard guard(scheduler.machines_lock);
+  const Machine* m = p.m;
+  if (m == nullptr || m->guard_slot == nullptr) return false;
+  return syscall(SYS_tgkill, getpid(), m->tid, scheduler.preempt_signal) == 0;
+}
+
+void on_preempt_signal() noexcept {
+  const os::KeepErrno keep;
+  Machine* m = os::current_m();
+  Goroutine* g = os::current_g();
+  Processor* p = os::current_p();
+  if (!may_be_exiled(m, g, p)) return;  // it came too late
+  if (g->no_preempt != 0 || !interrupted_user_code()) {
+    p->counters.bump(Counter::kPreemptsRefused);
+    return;
+  }
+  p->counters.bump(Counter::kPreemptsDone);
+  p->counters.bump(Counter::kExiles);
+  scheduler.exiles.fetch_add_relaxed(1);
+  m->exiled.store_relaxed(true);
+  leave_processor_in_call(*m, g);
+  arch::set_stack_guard(arch::kGiveWay);  // if there are checks after all, the next one is its return
+  hooks.poke_sysmon();
+}
+
+Processor* return_from_exile() noexcept {
+  Machine* m = os::current_m();
+  if (m == nullptr || !m->exiled.load_relaxed() || m->nested_calls > 0) return nullptr;
+  m->exiled.store_relaxed(false);
+  scheduler.exiles.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
+  const std::uint8_t long_calls = os::current_g()->habits.long_calls;
+  leave_call();
+  os::current_g()->habits.long_calls = long_calls;  // computing says nothing about its calls
+  return os::current_p();
+}
+
+void offer_to_be_asked(Machine& m, volatile std::uint32_t* flag) noexcept {
+  std::lock_guard guard(scheduler.machines_lock);
+  m.preempt_flag = flag;
+  m.guard_slot = arch::stack_guard_slot();
+}
+
+void withdraw_offer(Machine& m) noexcept {
+  std::lock_guard guard(scheduler.machines_lock);
+  m.guard_slot = nullptr;
+  m.preempt_flag = nullptr;
+  arch::set_stack_guard(0);  // the C library reuses the thread's control block as it is
+}
+
+void NonPreemptible::arm_again() noexcept {
+  const Processor* p = os::current_p();
+  if (p == nullptr || p->attention.load_relaxed() == 0) return;
+  const Machine* m = os::current_m();
+  arch::set_stack_guard(arch::kGiveWay);
+  if (m->preempt_flag != nullptr) *m->preempt_flag = 1;
+}
+
+void forbid_preemption() noexcept {
+  if (Goroutine* g = os::current_g()) ++g->no_preempt;
+}
+void allow_preemption() noexcept {
+  Goroutine* g = os::current_g();
+  if (g != nullptr && --g->no_preempt == 0) NonPreemptible::arm_again();
+}
+
+// --- called by checks ---
+
+// frame: of __morestack. [0] the caller's rbp, [1] where it returns to, [2] the function's own return address; below: what it
+// saved, r10 at -8, r11 at -9.
+extern "C" __attribute__((used)) void weft_at_function_entry([[maybe_unused]] std::uintptr_t* frame) {
+#if defined(__x86_64__)
+  auto* resume = reinterpret_cast<const unsigned char*>(frame[1]);
+  const auto entry_sp = reinterpret_cast<std::uintptr_t>(&frame[2]);
+  if (*resume == 0xc3) ++resume;  // the `ret` that libgcc's way of doing it comes back to
+  // A function of variable arguments computes where they are from libgcc's frame next: give it the right address and go on after.
+  const unsigned char* after_landing = resume;
+  if (std::memcmp(after_landing, "\xf3\x0f\x1e\xfa", 4) == 0) after_landing += 4;  // endbr64
+  if (std::memcmp(after_landing, "\x4c\x8d\x5d\x18", 4) == 0) {                    // lea 24(%rbp), %r11
+    frame[-9] = entry_sp + 8;
+    resume = after_landing + 4;
+  }
+  frame[1] = reinterpret_cast<std::uintptr_t>(resume);
+  at_check(entry_sp, frame[-8]);
+#endif
+}
+
+extern "C" __attribute__((used)) void weft_at_allocation(std::size_t bytes, std::uintptr_t* frame) {
+  at_check(reinterpret_cast<std::uintptr_t>(frame), bytes);
+}
+
+// A loop's back-edge (arch/preempt_check.h).
+extern "C" __attribute__((used)) void weft_preempt_slow(void* sp) noexcept {
+  at_check(reinterpret_cast<std::uintptr_t>(sp), 0);
+}
+
+}  // namespace weft::sched

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "service/preempt_signal.h"
+
+#include <unistd.h>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+
+#include "base/check.h"
+#include "os/backtrace.h"
+#include "sched/preempt.h"
+
+namespace weft::service {
+namespace {
+
+void on_signal(int, siginfo_t* info, void*) {
+  if (info->si_code == SI_TKILL && info->si_pid == getpid()) sched::on_preempt_signal();
+}
+
+bool is_free(int signal) {
+  struct sigaction present{};
+  if (sigaction(signal, nullptr, &present) != 0) return false;
+  return (present.sa_flags & SA_SIGINFO) == 0 && present.sa_handler == SIG_DFL;
+}
+
+int choose() {
+  for (int signal = SIGRTMAX - 1; signal >= SIGRTMIN; --signal)
+    if (is_free(signal)) return signal;
+  return 0;
+}
+
+}  // namespace
+
+int install_preempt_signal(int wanted) {
+  const int signal = wanted != 0 ? wanted : choose();
+  struct sigaction action{};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  if (signal != 0 && is_free(signal) && sigaction(signal, &action, nullptr) == 0) {
+    os::warm_up_unwinder();
+    return signal;
+  }
+  char text[256];
+  const int length = std::snprintf(text, sizeof text,
+                                   "weft: no signal to interrupt code that has no preemption checks (%s): goroutines "
+                                   "in such code keep their P; choose a "
+                                   "free one with WEFT_PREEMPT_SIGNAL\n",
+                                   wanted != 0 ? "the one of WEFT_PREEMPT_SIGNAL is in use, or cannot be handled"
+                                               : "all real-time signals are in use");
+  base::write_stderr(text, static_cast<std::size_t>(length));
+  return 0;
+}
+
+void allow_preempt_signal() {
+  if (sched::scheduler.preempt_signal == 0) return;
+  sigset_t own;
+  sigemptyset(&own);
+  sigaddset(&own, sched::scheduler.preempt_signal);
+  pthread_sigmask(SIG_UNBLOCK, &own, nullptr);
+}
+
+}  // namespace weft::service

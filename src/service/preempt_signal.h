@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// The signal that interrupts code without checks (sched/preempt.h).
+//   Choice   the highest real-time signal that nobody handles, or the one asked for; handlers restart system calls.
+namespace weft::service {
+
+// `wanted` 0: choose. The signal, or 0 with a warning: no free one, or the one asked for is taken or not to be handled.
+int install_preempt_signal(int wanted);
+
+// On each thread of the runtime: threads take after who started them, who may have blocked all signals.
+void allow_preempt_signal();
+
+}  // namespace weft::service
