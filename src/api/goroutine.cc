@@ -26,8 +26,8 @@ sched::Goroutine* require_goroutine(const char* what) {
 // --- this_goroutine::exit ---
 // A forced unwind, as pthread_exit's: destructors and catch (...) blocks run, but no handler can end it.
 
-_Unwind_Reason_Code unwind_step(int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception* unwinding, _Unwind_Context*,
-                                void*) {
+WEFT_NEVER_RETURNS _Unwind_Reason_Code unwind_step(int, _Unwind_Action actions, _Unwind_Exception_Class,
+                                                   _Unwind_Exception* unwinding, _Unwind_Context*, void*) {
   if ((actions & _UA_END_OF_STACK) != 0) {
     delete unwinding;
     sched::end_goroutine();

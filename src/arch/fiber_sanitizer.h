@@ -11,6 +11,14 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
+// For functions that are left by a jump: TSan would wait for their return for ever, and after some ten thousand goroutines on one
+// stack its own copy of the call stack would be full.
+#if WEFT_TSAN && defined(__clang__)
+#define WEFT_NEVER_RETURNS __attribute__((disable_sanitizer_instrumentation))
+#else
+#define WEFT_NEVER_RETURNS
+#endif
+
 // What sanitizers must be told about stack switches: everything is here, and nothing of it in ordinary builds.
 //   TSan   switches carry no happens-before edge (flag no_sync): else every pair of goroutines that ever shared a thread
 //          would count as synchronised, and races between them would stay hidden. The real edges are wake -> resume and

@@ -199,7 +199,7 @@ __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& 
   restore_thread_state(g, *os::current_m());
 }
 
-[[noreturn]] void jump_to_system_stack(Goroutine* ended) noexcept {
+[[noreturn]] WEFT_NEVER_RETURNS void jump_to_system_stack(Goroutine* ended) noexcept {
   Machine& m = *os::current_m();
   m.dead = ended;
   os::set_current_g(nullptr);
@@ -411,7 +411,7 @@ Runnable take_injected(Processor& p) noexcept {
   return first;
 }
 
-void end_goroutine() noexcept {
+WEFT_NEVER_RETURNS void end_goroutine() noexcept {
   if (WEFT_UNLIKELY(scheduler.forked.load_relaxed())) refuse_in_forked_child();
   own_processor();
   Goroutine* g = os::current_g();
@@ -422,7 +422,7 @@ void end_goroutine() noexcept {
 
 // Runs goroutines to their end on this stack: when one has ended and the next is an unstarted record, it starts right here,
 // on the same G and stack, without a switch.
-extern "C" __attribute__((used)) void weft_goroutine_main() {
+extern "C" WEFT_NEVER_RETURNS __attribute__((used)) void weft_goroutine_main() {
   Goroutine* g = os::current_g();
   arch::fiber_arrive(g->fiber);
   clear_thread_state(*os::current_m());

@@ -71,7 +71,8 @@ TEST_P(Storm, of_yields) {
     while (budget.is_left()) weft::this_goroutine::sleep_for(5ms);
     stop = true;
     group.wait();
-    const auto [least, most] = std::minmax_element(rounds.begin(), rounds.end(), [](const auto& a, const auto& b) { return a.load() < b.load(); });
+    const auto [least, most] = std::minmax_element(rounds.begin(), rounds.end(),
+                                                   [](const auto& a, const auto& b) { return a.load() < b.load(); });
     EXPECT_GT(*least, 0) << "somebody was forgotten";
     EXPECT_GT(*least * 1000, *most) << "nobody may get a thousand times another's share";
   });
@@ -296,6 +297,20 @@ TEST_P(Storm, of_goroutine_ends_on_locked_threads) {
       }
       group.wait();
     } while (budget.is_left());
+  });
+}
+
+// A stack and what a sanitizer knows about it are used again and again: nothing may pile up from one goroutine to the next.
+TEST_P(Storm, of_goroutines_one_after_another) {
+  weft::run([] {
+    weft::wait_group group;
+    for (int i = 0; i < 80'000; ++i) {
+      group.go([i] {
+        if (i % 2 == 0) weft::this_goroutine::yield();
+        if (i % 3 == 0) weft::this_goroutine::exit();
+      });
+      group.wait();
+    }
   });
 }
 
