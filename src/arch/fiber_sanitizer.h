@@ -9,6 +9,10 @@
 #endif
 #if WEFT_TSAN
 #include <sanitizer/tsan_interface.h>
+extern "C" void AnnotateIgnoreReadsBegin(const char* file, int line);
+extern "C" void AnnotateIgnoreReadsEnd(const char* file, int line);
+extern "C" void AnnotateIgnoreWritesBegin(const char* file, int line);
+extern "C" void AnnotateIgnoreWritesEnd(const char* file, int line);
 #endif
 
 // For functions that are left by a jump: TSan would wait for their return for ever, and after some ten thousand goroutines on one
@@ -22,7 +26,8 @@
 // What sanitizers must be told about stack switches: everything is here, and nothing of it in ordinary builds.
 //   TSan   switches carry no happens-before edge (flag no_sync): else every pair of goroutines that ever shared a thread
 //          would count as synchronised, and races between them would stay hidden. The real edges are wake -> resume and
-//          spawn -> start: fiber_release()/fiber_acquire().
+//          spawn -> start: fiber_release()/fiber_acquire(). And who has stopped the world comes after everything that ran
+//          before, and before everything that runs then: each switch releases world_stops and acquires world_starts.
 //   ASan   each side is told of the other's stack; a context that ends passes no fake-stack slot, so its fake stack is freed.
 namespace weft::arch {
 
@@ -36,6 +41,10 @@ struct Fiber {
   void* handle = nullptr;
 #endif
 };
+
+#if WEFT_TSAN
+inline char world_stops, world_starts;  // their addresses
+#endif
 
 // `bottom` is the lowest address of the stack.
 inline void fiber_create([[maybe_unused]] Fiber& fiber, [[maybe_unused]] const void* bottom,
@@ -74,6 +83,7 @@ __attribute__((always_inline)) inline void fiber_leave([[maybe_unused]] Fiber& f
   __sanitizer_start_switch_fiber(from_ends ? nullptr : &from.fake_stack, to.bottom, to.size);
 #endif
 #if WEFT_TSAN
+  __tsan_release(&world_stops);
   __tsan_switch_to_fiber(to.handle, __tsan_switch_to_fiber_no_sync);
 #endif
 }
@@ -83,6 +93,9 @@ __attribute__((always_inline)) inline void fiber_arrive([[maybe_unused]] Fiber& 
 #if WEFT_ASAN
   __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
   self.fake_stack = nullptr;
+#endif
+#if WEFT_TSAN
+  __tsan_acquire(&world_starts);
 #endif
 }
 
@@ -103,5 +116,36 @@ inline void fiber_acquire([[maybe_unused]] void* token) {
   __tsan_acquire(token);
 #endif
 }
+
+// Called by the one that has stopped the world, and before it starts again.
+inline void fiber_world_stopped() {
+#if WEFT_TSAN
+  __tsan_acquire(&world_stops);
+#endif
+}
+inline void fiber_world_starts() {
+#if WEFT_TSAN
+  __tsan_release(&world_starts);
+#endif
+}
+
+// While it lives, TSan does not look at what this fiber does: for what a P hands from one fiber to the next on its thread, where a
+// function that TSan sees in any case (memcpy, say) touches it.
+struct FiberUnwatched {
+#if WEFT_TSAN
+  FiberUnwatched() {
+    AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+    AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+  }
+  ~FiberUnwatched() {
+    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+  }
+#else
+  FiberUnwatched() {}
+#endif
+  FiberUnwatched(const FiberUnwatched&) = delete;
+  FiberUnwatched& operator=(const FiberUnwatched&) = delete;
+};
 
 }  // namespace weft::arch

@@ -21,6 +21,7 @@ Goroutine* take_goroutine_for(Processor& p, Runnable record) noexcept {
   g->parent = extra.parent;
   g->locals = extra.inherited;
   extra.inherited = nullptr;
+  [[maybe_unused]] const arch::FiberUnwatched handed_on;
   if (!extra.name.empty()) g->name = new (std::nothrow) std::string(std::move(extra.name));
   arch::fiber_release(record.record());  // the goroutine frees the extra
   return g;

@@ -158,6 +158,7 @@ void stop_the_world() noexcept {
   stopper.store_relaxed(own_name());
   forbid_preemption();  // else the others would be let run on our P
   begin_stop(os::kForever);
+  arch::fiber_world_stopped();
 }
 
 void start_the_world() noexcept {
@@ -166,6 +167,7 @@ void start_the_world() noexcept {
     return;
   }
   stopper.store_relaxed(0);
+  arch::fiber_world_starts();
   Processor* own = os::current_p();
   scheduler.world_stopping.store_seq_cst(false);  // pairs: world_stopping
   for (std::uint32_t i = 0; i < maxprocs(); ++i)

@@ -2,6 +2,7 @@
 // test-timeout: 240
 #include <algorithm>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/stress.h"
@@ -311,6 +312,36 @@ TEST_P(Storm, of_goroutines_one_after_another) {
       });
       group.wait();
     }
+  });
+}
+
+// Who has stopped the world may touch what goroutines own; ThreadSanitizer must agree.
+TEST_P(Storm, of_looks_at_what_others_own) {
+  const Budget budget(kShort);
+  weft::run([&] {
+    std::atomic<bool> stop{false};
+    long owned[8] = {}, given = 0, seen = 0;
+    weft::wait_group group;
+    for (long& own : owned) {
+      group.go([&] {
+        while (!stop) {
+          own += given > 0 ? 1 : 2;
+          if (own % 8 == 0) weft::this_goroutine::sleep_for(10us);
+          weft::this_goroutine::yield();
+        }
+      });
+    }
+    do {
+      weft::runtime::stop_the_world([&] {
+        for (long& own : owned) seen += std::exchange(own, 0);
+        ++given;
+      });
+      weft::this_goroutine::yield();
+    } while (budget.is_left());
+    stop = true;
+    group.wait();
+    for (const long own : owned) seen += own;
+    EXPECT_GT(seen, 0);
   });
 }
 
