@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -110,7 +111,8 @@ void check_closure_of() {
   });
   done.wait();
   EXPECT_TRUE(intact) << Bytes;
-  EXPECT_TRUE(spin_until([] { return Counted::alive == 0; })) << Counted::alive << " closures of " << Bytes << " bytes are left";
+  EXPECT_TRUE(spin_until([] { return Counted::alive == 0; }))
+      << Counted::alive << " closures of " << Bytes << " bytes are left";
 }
 
 TEST_P(Go, takes_closures_of_any_size) {
@@ -132,7 +134,7 @@ TEST_P(Go, takes_closures_of_any_size) {
 
 template <std::size_t Alignment>
 void check_alignment() {
-  struct alignas(Alignment) Aligned {
+  struct alignas(std::max(Alignment, alignof(int))) Aligned {
     int value = 11;
   };
   weft::event done;
