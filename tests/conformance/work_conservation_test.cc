@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <vector>
 
 #include "support/runtime_test.h"
 
 // A27, bounded: with an idle P, work does not wait longer than the passive spinner's longest pause (4 ms), wherever it was put.
-// The limits below leave room for a busy machine; what they must catch is work that waits until its P gives way.
+// What must be caught is work that waits until its P gives way, so the spawner does not: it computes until all has run. On a busy
+// machine the threads wait for a CPU now and then; the bound is therefore held to the quickest of several tries.
 namespace {
 
 using namespace weft::test;
@@ -13,44 +13,41 @@ using namespace weft::test;
 class WorkConservation : public RuntimeTest {};
 WEFT_AT_ALL_CONFIGURATIONS(WorkConservation);
 
-constexpr auto kComputes = 60ms;
 constexpr auto kBound = 20ms;
 constexpr int kTries = 9;
 
-// The caller starts `goroutines`, then computes without ever giving way; how long until the last of them has run?
+// The caller starts `goroutines`, then computes without ever giving way until the last of them has run: how long was that?
 std::chrono::nanoseconds delay_beside_a_busy_spawner(int goroutines) {
   std::atomic<int> ran{0};
-  std::atomic<std::int64_t> last{0};
   const auto start = Clock::now();
-  for (int i = 0; i < goroutines; ++i)
-    weft::go([&, start] {
-      last.store((Clock::now() - start).count());
-      ++ran;
-    });
-  while (Clock::now() - start < kComputes) {
+  for (int i = 0; i < goroutines; ++i) weft::go([&] { ++ran; });
+  while (ran < goroutines && Clock::now() - start < 10s * kSlowdown) {
   }
+  const auto delay = Clock::now() - start;
   while (ran < goroutines) weft::this_goroutine::yield();
-  return std::chrono::nanoseconds(last.load());
+  return delay;
 }
 
-std::chrono::nanoseconds median_delay(int goroutines) {
-  std::vector<std::chrono::nanoseconds> delays;
+void expect_prompt_help(int goroutines) {
+  auto shortest = std::chrono::nanoseconds::max(), longest = std::chrono::nanoseconds::zero();
   for (int i = 0; i < kTries; ++i) {
-    delays.push_back(delay_beside_a_busy_spawner(goroutines));
+    const auto delay = delay_beside_a_busy_spawner(goroutines);
+    shortest = std::min(shortest, delay);
+    longest = std::max(longest, delay);
     weft::this_goroutine::sleep_for(3ms);  // everything falls asleep in between
   }
-  std::ranges::nth_element(delays, delays.begin() + kTries / 2);
-  return delays[kTries / 2];
+  EXPECT_LT(shortest, kBound);
+  EXPECT_LT(longest, 10s * kSlowdown) << "what a busy P has waits until that P gives way";
 }
 
 TEST_P(WorkConservation, a_goroutine_in_the_slot_of_a_busy_processor_is_taken_by_an_idle_one) {
   if (procs() == 1) GTEST_SKIP() << "there is one P";
-  weft::run([] { EXPECT_LT(median_delay(1), kBound); });
+  weft::run([] { expect_prompt_help(1); });
 }
 
 TEST_P(WorkConservation, goroutines_queued_behind_a_busy_one_are_taken_by_an_idle_processor) {
   if (procs() == 1) GTEST_SKIP() << "there is one P";
-  weft::run([] { EXPECT_LT(median_delay(20), kBound); });
+  weft::run([] { expect_prompt_help(20); });
 }
 
 TEST_P(WorkConservation, spinners_never_outnumber_the_processors) {
