@@ -140,12 +140,13 @@ WEFT_CASE(no_thread_at_all) {
   return 0;
 }
 
-// check: run WEFT_MAXPROCS=2 --case=no_more_threads
+// (LeakSanitizer looks for leaks in a thread of its own, which is refused, too.)
+// check: run ASAN_OPTIONS=detect_leaks=0 WEFT_MAXPROCS=2 --case=no_more_threads
 // check: stdout ^done$
 // check: first-stderr weft: the system refuses another thread .*
 // check: not-stderr (?s)refuses another thread.*refuses another thread
 // check: within 40
-// check: run WEFT_MAXPROCS=1 WEFT_POLICY=global --case=no_more_threads
+// check: run ASAN_OPTIONS=detect_leaks=0 WEFT_MAXPROCS=1 WEFT_POLICY=global --case=no_more_threads
 // check: stdout ^done$
 // check: within 40
 WEFT_CASE(no_more_threads) {
@@ -208,8 +209,10 @@ WEFT_CASE(few_descriptors) {
   start_again_as("plain");
 }
 
+// (UBSan opens a pipe to see whether an object can be read; without descriptors it takes each for a broken one.)
 // check: run --case=no_descriptors_left
 // check: stdout ^done$
+// check: not-in asan
 WEFT_CASE(no_descriptors_left) {
   limit(RLIMIT_NOFILE, 3);
   weft::run({.maxprocs = 2}, [] { WEFT_EXPECT(mixed_workload()); });
@@ -263,9 +266,7 @@ WEFT_CASE(deadlock_without_standard_error) {
 // check: not-in asan tsan
 namespace {
 constexpr int kGuardInstall = 102;  // MADV_GUARD_INSTALL
-bool deny_guard_advice() {
-  return deny({{SYS_madvise, EINVAL, 2, kGuardInstall}, {SYS_process_madvise, EPERM}});
-}
+bool deny_guard_advice() { return deny({{SYS_madvise, EINVAL, 2, kGuardInstall}, {SYS_process_madvise, EPERM}}); }
 __attribute__((noinline)) int recurse(int depth) {
   volatile char space[256];
   space[depth % 256] = static_cast<char>(depth);
@@ -293,8 +294,10 @@ WEFT_CASE(without_guard_advice_overflow) {
   return 0;
 }
 
+// (ASan asks for each thread's stack, for which the C library wants the affinity.)
 // check: run --case=without_affinity_and_names
 // check: stdout ^done$
+// check: not-in asan
 WEFT_CASE(without_affinity_and_names) {
   if (!deny({{SYS_sched_setaffinity, EPERM},
              {SYS_sched_getaffinity, EPERM},
