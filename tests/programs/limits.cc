@@ -61,7 +61,7 @@ WEFT_CASE(plain) {
 // check: run WEFT_MAXPROCS=1 --case=no_memory_for_stacks
 // check: stdout ^done$
 // check: not-in asan tsan
-// check: within 40
+// check: within 120
 // check: run WEFT_MAXPROCS=4 WEFT_POLICY=global --case=no_memory_for_stacks
 // check: stdout ^done$
 // check: not-in asan tsan
