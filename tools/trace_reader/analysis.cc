@@ -89,12 +89,13 @@ Analysis analyse(const Timeline& line) {
     }
   }
   for (const auto& [reason, wait] : waits) result.waits.push_back(wait);
-  std::stable_sort(result.waits.begin(), result.waits.end(),
-                   [](const auto& a, const auto& b) { return a.time > b.time; });
+  std::sort(result.waits.begin(), result.waits.end(),
+            [](const auto& a, const auto& b) { return a.time != b.time ? a.time > b.time : a.reason < b.reason; });
   std::sort(result.latencies.begin(), result.latencies.end());
   constexpr auto kRun = static_cast<std::size_t>(GoState::kRunning);
-  std::stable_sort(result.groups.begin(), result.groups.end(),
-                   [](const SpawnGroup& a, const SpawnGroup& b) { return a.time[kRun] > b.time[kRun]; });
+  std::sort(result.groups.begin(), result.groups.end(), [](const SpawnGroup& a, const SpawnGroup& b) {
+    return a.time[kRun] != b.time[kRun] ? a.time[kRun] > b.time[kRun] : a.goroutines.front() < b.goroutines.front();
+  });
   result.longest_waits = longest(line, GoState::kWaiting);
   result.longest_latencies = longest(line, GoState::kRunnable);
   for (const ProcSpan& span : line.proc_spans) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -456,8 +457,9 @@ class Builder final : public EventSink {
     for (const auto& [g, regions] : open_regions_) {
       for (const Range& range : regions) keep_range(range);
     }
-    std::stable_sort(line_.ranges.begin(), line_.ranges.end(), [](const Range& a, const Range& b) {
-      return a.start != b.start ? a.start < b.start : a.end > b.end;
+    std::sort(line_.ranges.begin(), line_.ranges.end(), [](const Range& a, const Range& b) {
+      return std::tie(a.start, b.end, a.kind, a.g, a.name, a.task) <
+             std::tie(b.start, a.end, b.kind, b.g, b.name, b.task);
     });
     line_.strings = tables_.take_strings();
     line_.stacks = tables_.take_stacks();
@@ -498,16 +500,17 @@ class Builder final : public EventSink {
       move(sample.m, ms);
       move(sample.p, ps);
     }
-    std::stable_sort(line_.proc_spans.begin(), line_.proc_spans.end(),
-                     [](const ProcSpan& a, const ProcSpan& b) { return a.p != b.p ? a.p < b.p : a.start < b.start; });
+    std::sort(line_.proc_spans.begin(), line_.proc_spans.end(),
+              [](const ProcSpan& a, const ProcSpan& b) { return a.p != b.p ? a.p < b.p : a.start < b.start; });
   }
 
   void sort_goroutines() {
     std::vector<Goroutine>& goroutines = line_.goroutines;
     std::vector<std::uint32_t> order(goroutines.size());
     std::iota(order.begin(), order.end(), 0u);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return goroutines[a].id < goroutines[b].id; });
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return goroutines[a].id != goroutines[b].id ? goroutines[a].id < goroutines[b].id : a < b;
+    });
     std::vector<std::uint32_t> moved(order.size());
     std::vector<Goroutine> sorted;
     sorted.reserve(order.size());
@@ -524,13 +527,19 @@ class Builder final : public EventSink {
       move(span.g, moved);
       move(span.by, moved);
     }
-    std::stable_sort(line_.spans.begin(), line_.spans.end(), [](const GoSpan& a, const GoSpan& b) {
-      return a.g != b.g ? a.g < b.g : a.start != b.start ? a.start < b.start : a.end < b.end;
-    });
-    for (std::uint32_t i = 0; i < line_.spans.size(); ++i) {
-      Goroutine& goroutine = goroutines[line_.spans[i].g];
-      if (goroutine.spans++ == 0) goroutine.first_span = i;
+    // The spans of each goroutine are in order of time already.
+    for (const GoSpan& span : line_.spans) ++goroutines[span.g].spans;
+    std::uint32_t first = 0;
+    for (Goroutine& goroutine : goroutines) {
+      goroutine.first_span = first;
+      first += std::exchange(goroutine.spans, 0);
     }
+    std::vector<GoSpan> by_goroutine(line_.spans.size());
+    for (const GoSpan& span : line_.spans) {
+      Goroutine& goroutine = goroutines[span.g];
+      by_goroutine[goroutine.first_span + goroutine.spans++] = span;
+    }
+    line_.spans = std::move(by_goroutine);
   }
 
   Timeline line_;

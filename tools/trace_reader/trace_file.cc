@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 namespace weft::tools {
@@ -331,8 +332,9 @@ class Reader {
     } else if (file_.version >= format::kFirstVersionWithSync && !current_.clock) {
       fail(current_.offset, "generation " + number(current_.number) + " has no clock snapshot");
     } else if (resolve_stacks()) {
-      std::stable_sort(current_.samples.begin(), current_.samples.end(),
-                       [](const CpuSample& a, const CpuSample& b) { return a.time < b.time; });
+      std::sort(current_.samples.begin(), current_.samples.end(), [](const CpuSample& a, const CpuSample& b) {
+        return std::tie(a.time, a.m, a.g, a.stack) < std::tie(b.time, b.m, b.g, b.stack);
+      });
       file_.generations.push_back(std::move(current_));
     }
     if (before) file_.fault = before;  // what broke the file first

@@ -88,7 +88,7 @@ function explain(index) {
       : `Runnable for ${long}, but no P ran it (${reason || "runnable"}).`));
     if (span.by[index] >= 0 || reason === "unblocked") woke(reason === "created" ? "Created by" : "Unblocked by", span.by[index], span.byStack[index]);
     const [idle, ran] = meanwhile(from, to);
-    if (idle > 0) box.append(paragraph(`Ps were idle for ${duration_(idle)} of it together: the rest is the time to wake one.`));
+    if (idle > 0) box.append(paragraph(`Ps were idle for ${duration_(idle)} of it together: one was free, but not awake yet.`));
     if (ran.length) box.append(paragraph("Meanwhile the Ps ran:", "soft"));
     for (const [other, time] of ran) {
       box.append(make("p", {}, link(nameOf(goroutines[other]), () => select(goroutines[other], from, true)), " " + duration_(time)));
