@@ -72,13 +72,14 @@ std::vector<address> interleave(const std::vector<address>& sorted) {
 
 conn race(const std::vector<address>& addresses, int type, const context& ctx, std::int64_t deadline_ns,
           std::error_code& error) {
-  const auto [racing, cancel] = with_cancel(ctx);
+  const auto cancellable = with_cancel(ctx);
+  const context& racing = cancellable.first;
   chan<Outcome> outcomes(addresses.size());
   std::size_t started = 0, failed = 0;
   std::error_code first_error;
   conn winner;
   const auto start_next = [&] {
-    go([outcomes, to = addresses[started], type, racing = racing, deadline_ns]() mutable {
+    go([outcomes, to = addresses[started], type, racing, deadline_ns]() mutable {
       Outcome outcome;
       Descriptor* descriptor = connect_to(to, type, &racing, deadline_ns, outcome.error);
       if (descriptor != nullptr) outcome.made = socket_access::make_conn(descriptor, type == SOCK_STREAM);
@@ -108,7 +109,7 @@ conn race(const std::vector<address>& addresses, int type, const context& ctx, s
       if (started < addresses.size()) start_next();
     }
   }
-  cancel();
+  cancellable.second();
   if (!winner) error = first_error;
   return winner;
 }

@@ -78,7 +78,8 @@ TEST_P(Net, echoes_on_two_connections) {  // NP01
           net::conn connection = net::dial(network, listener.address().to_string());
           std::vector<std::byte> out(512), in(512);
           for (int round = 0; round < scaled(2000); ++round) {
-            for (std::size_t k = 0; k < out.size(); ++k) out[k] = static_cast<std::byte>(k * 7 + round + i);
+            for (std::size_t k = 0; k < out.size(); ++k)
+              out[k] = static_cast<std::byte>(static_cast<int>(k) * 7 + round + i);
             connection.write_all(out);
             ASSERT_EQ(connection.read_full(in), in.size());
             ASSERT_EQ(in, out);
@@ -404,9 +405,9 @@ TEST_P(Net, dialling_fails_with_the_right_error_and_leaves_nothing) {  // NP13
     }
     EXPECT_EQ(error, std::errc::timed_out);
     auto [ctx, cancel] = weft::with_cancel(weft::context::background());
-    auto dialling = weft::spawn([&, ctx = ctx] {
+    auto dialling = weft::spawn([&, &given = ctx] {
       std::error_code cancelled;
-      net::dial(ctx, "tcp", busy, cancelled);
+      net::dial(given, "tcp", busy, cancelled);
       return cancelled;
     });
     EXPECT_FALSE(dialling.wait_for(5ms));
@@ -436,16 +437,16 @@ TEST_P(Net, a_cancelled_context_interrupts_calls) {
   weft::run([] {
     Pair pair = connect_pair();
     auto [ctx, cancel] = weft::with_cancel(weft::context::background());
-    auto reader = weft::spawn([&, ctx = ctx] {
+    auto reader = weft::spawn([&, &given = ctx] {
       std::array<std::byte, 8> buffer;
       std::error_code error;
-      pair.server.read(ctx, buffer, error);
+      pair.server.read(given, buffer, error);
       return error;
     });
-    auto queued = weft::spawn([&, ctx = ctx] {
+    auto queued = weft::spawn([&, &given = ctx] {
       std::array<std::byte, 8> buffer;
       std::error_code error;
-      pair.server.read(ctx, buffer, error);
+      pair.server.read(given, buffer, error);
       return error;
     });
     EXPECT_FALSE(reader.wait_for(3ms));
