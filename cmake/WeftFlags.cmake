@@ -22,6 +22,9 @@ if(WEFT_ARCH STREQUAL "x86_64" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(WEFT_CHECK_OPTIONS -fsplit-stack)
 endif()
 
+# What users link instead of weft::weft to have them. (In the installed package: weft-config.cmake.in.)
+set(WEFT_PREEMPTIBLE_OPTIONS "$<$<COMPILE_LANG_AND_ID:C,GNU>:-fsplit-stack>" "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fsplit-stack>")
+
 add_library(weft_warnings INTERFACE)
 target_compile_options(weft_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:
   -Wall -Wextra -Wshadow -Wconversion -Wcast-qual -Wundef -Wformat-security -Wimplicit-fallthrough -Wvla>)

@@ -21,7 +21,7 @@ include(CMakePackageConfigHelpers)
 set(weft_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/weft")
 set(weft_generated "${PROJECT_BINARY_DIR}/install-files")
 
-install(TARGETS weft EXPORT weft-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS weft weft_preemptible EXPORT weft-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT weft-targets NAMESPACE weft:: DESTINATION "${weft_package_dir}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/weft" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
 
