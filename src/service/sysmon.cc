@@ -60,6 +60,7 @@ class Sysmon {
         acted = look_at_processors(now);
       sched::retry_wanted_thread();
       run_overdue_timers(now);
+      help_neglected_work(now);
       look_at_network();
       trim(now);
       follow(now);
@@ -173,6 +174,20 @@ class Sysmon {
     scheduler.shared_counters.add(Counter::kTimersFired, fired);
   }
 
+  // A P is idle beside work because somebody counts as looking for some whom the system does not let run (a busy machine, a
+  // debugger): another one looks.
+  void help_neglected_work(std::int64_t now) {
+    if (scheduler.world_stopping.load_relaxed() || scheduler.idle.look().idle() == 0 || !sched::work_exists(nullptr)) {
+      neglected_since_ = 0;
+      return;
+    }
+    if (neglected_since_ == 0) neglected_since_ = now;
+    if (now - neglected_since_ < kSlowNs) return;
+    neglected_since_ = 0;
+    const std::int32_t index = scheduler.idle.pop();
+    if (index >= 0) sched::start_machine(*scheduler.processors[index], false);
+  }
+
   // Every P has been busy and nobody has looked at the descriptors.
   static void look_at_network() {
     if (scheduler.network.waiting.load_relaxed() == 0 || !sched::network_unwatched_for(kSlowNs)) return;
@@ -240,12 +255,13 @@ class Sysmon {
     if (all_idle) {
       if (++idle_rounds_ > kIdleRoundsBeforeSleep) {
         sched::hooks.all_idle();  // a foreign thread that kept the deadlock check silent may be gone
-        const bool busy_soon = trimming_ || scheduler.stacks.statistics().warm > 0 || options_.schedtrace_ns != 0;
-        rest(now + (trimming_                     ? kSlowNs
-                    : options_.schedtrace_ns != 0 ? std::min(options_.schedtrace_ns, kIdleNs)
-                    : busy_soon                   ? kIdleNs
-                                                  : kIdleNs),
-             true);
+        std::int64_t until = now + (trimming_                     ? kSlowNs
+                                    : options_.schedtrace_ns != 0 ? std::min(options_.schedtrace_ns, kIdleNs)
+                                                                  : kIdleNs);
+        // Some M sleeps until the next timer, if the system lets it wake up.
+        const std::int64_t timer = sched::next_timer_ns();
+        if (timer < until) until = std::min(until, std::max(now, timer) + 2 * kSlowNs);
+        rest(until, true);
         return;
       }
       rest(now + kSlowNs, false);
@@ -286,6 +302,7 @@ class Sysmon {
   std::int64_t look_again_ns_ = 0;
   std::int64_t next_timer_ns_ = sched::TimerHeap::kNever;
   bool timers_wait_ = false;
+  std::int64_t neglected_since_ = 0;
   std::int64_t period_ = kSlowNs;
   int quiet_rounds_ = 0, idle_rounds_ = 0;
   Seen seen_[sched::kMaxProcessors];
