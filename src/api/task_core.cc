@@ -14,7 +14,11 @@
 //   Memory     the exchange is the goroutine's last access to the state: whoever sees `done` owns it. A task that lets go
 //              before (detach) leaves `abandoned` by exchange: of the two exchanges the later one sees the other and destroys.
 //   Time limit a joiner that gives up takes its waiter back by CAS; if the goroutine has it already, it waits for the
-//              goroutine's last access (`success`), which is imminent: the goroutine does not block in between.
+//              goroutine's last access (`released`), which is imminent: the goroutine does not block in between.
+//   Orders     task.word: the exchange releases the result to whoever reads `done` or finds it there, and acquires the waiter;
+//              task.released: after it the joiner's frame may go.
+//   Rejected   counting references: more locked operations for each join.
+//   Model      tests/model/api/join_test.cc explores this file.
 namespace weft::detail {
 namespace {
 
@@ -29,8 +33,9 @@ std::uint64_t reserve_id() {
   return sched::scheduler.next_id_range.fetch_add_relaxed(1);
 }
 
-// The goroutine's last word to a waiter that gave up.
-std::atomic<bool>& released(Waiter& waiter) noexcept { return reinterpret_cast<std::atomic<bool>&>(waiter.success); }
+struct Joiner : Waiter {
+  base::Atom<bool> released{false};  // the goroutine's last word to one that gave up
+};
 
 }  // namespace
 
@@ -51,12 +56,12 @@ bool task_core::finish() noexcept {
     sched::ready(reinterpret_cast<sched::Goroutine*>(before));
     return false;
   }
-  auto* waiter = reinterpret_cast<Waiter*>(before & ~kWaiter);
+  auto* waiter = reinterpret_cast<Joiner*>(before & ~kWaiter);
   const sched::Sleeper who = waiter->who;
   if (waiter->choice == nullptr || waiter->choice->fire(waiter)) {
     who.wake();
   } else {
-    released(*waiter).store(true, std::memory_order_release);  // pairs: task.released
+    waiter->released.store_release(true);  // pairs: task.released
   }
   return false;
 }
@@ -82,7 +87,7 @@ bool task_core::wait_until(std::int64_t deadline_ns) noexcept {
   if (done()) return true;
   if (sched::own_processor() == nullptr && sched::scheduler.exiting.load_acquire()) return false;  // pairs: exiting
   Wait wait(WaitReason::kJoin, this, deadline_ns);
-  Waiter waiter;
+  Joiner waiter;
   wait.attach(waiter);
   wait.begin();
   const std::uintptr_t mine = reinterpret_cast<std::uintptr_t>(&waiter) | kWaiter;
@@ -95,12 +100,13 @@ bool task_core::wait_until(std::int64_t deadline_ns) noexcept {
   WEFT_DELAY_SITE("task.gave_up");
   expected = mine;
   if (word_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) return false;  // pairs: task.word
-  while (!released(waiter).load(std::memory_order_acquire)) sched_yield();                  // pairs: task.released
+  while (!waiter.released.load_acquire()) sched_yield();                                    // pairs: task.released
   return true;
 }
 
 void throw_exiting() {
-  throw logic_error("weft: task::join: the process is exiting, and no goroutine runs any more; there will be no result");
+  throw logic_error(
+      "weft: task::join: the process is exiting, and no goroutine runs any more; there will be no result");
 }
 
 }  // namespace weft::detail
