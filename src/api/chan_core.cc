@@ -10,6 +10,18 @@
 #include "weft/detail/clock.h"
 #include "weft/error.h"
 
+// Why the hand-off is right (the invariants C1-C3 stand in chan_core.h; tests/model/api/chan_test.cc explores this file).
+//   Ownership   a queued waiter belongs to the lock. pop() under it decides the waiter's Choice and makes it the popper's: nobody
+//               else can reach it, and its frame stays, for its owner sleeps until wake(). So the element is moved without the lock.
+//   No loss     a side queues under the lock, after it has seen there that it must wait; the other side looks under the lock. One
+//               of the two sees the other. What is read without the lock (looks_ready) only ever says "would block" of one moment,
+//               or is looked at again under the lock.
+//   Orders      buffer and lists: the lock (spin_lock). The element and `success`, written before wake(): ready() to the switch, or
+//               the note. A try that sees the last element gone (chan.count) sees a close before it (chan.closed).
+//   Once        a waiter with a time limit or of a select can be wanted by several: Choice::fire is one CAS, the first decides, and
+//               only the first wakes (choice.fired).
+//   Rejected    a lock-free ring for buffered channels: close, select and FIFO waiters would need a second protocol beside it.
+//               Waking before moving: the waiter's frame may be gone.
 namespace weft::detail {
 namespace {
 

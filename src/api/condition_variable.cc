@@ -8,6 +8,10 @@
 //               the user's unlock() may itself park. Who is notified in between does not fall asleep at all.
 //   Memory      a notified waiter touches the condition variable no more. One whose time limit came first takes itself off the
 //               queue; the destructor waits for such.
+//   Once        kQueued -> kAsleep by the waiter's CAS, -> kNotified by the notifier's exchange (condition.state): the later one
+//               sees the other, so who sleeps is woken, and who has not fallen asleep yet is not.
+//   Not spent   a notification never goes to one whose time limit has fired its Choice: the next in the queue gets it.
+//   Model       tests/model/api/condition_test.cc explores this file.
 namespace weft::detail {
 namespace {
 

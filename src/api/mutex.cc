@@ -11,7 +11,16 @@
 //   Hand-over   a waiter that loses after more than 1 ms goes to the front and sets bit 1: then unlock passes the lock itself to
 //               it, and newcomers queue. The bit goes when the queue is empty, or when it serves one that waited less.
 //   Lost wake   a waiter registers (counts itself) with a CAS that sees the lock held; unlock is an RMW on the same word: one
-//               of the two sees the other.
+//               of the two sees the other. It is on the list before anybody can look: registering and unlocking with waiters
+//               both hold the queue's lock.
+//   Exclusion   bit 0 is set by the CAS of whoever enters, or stays set from who leaves to who is handed the lock (`success`,
+//               written before the wake-up): never both, for unlock decides under the queue's lock, by one CAS.
+//   Orders      mutex.state: release by whoever clears bit 0, acquire by whoever sets it; a CAS of others in between continues
+//               the release sequence. Handed over: by the wake-up.
+//   No stall    who is woken without the lock competes again, and after 1 ms asks for the hand-over at its next turn. Bit 1 with
+//               an empty queue would shut out try_lock for good: unlock clears it when it takes the last waiter or finds none.
+//   Rejected    always handing over: each critical section then costs a switch. Never: no bound on waiting.
+//   Model       tests/model/api/mutex_test.cc explores this file.
 namespace weft {
 namespace {
 

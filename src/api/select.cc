@@ -15,7 +15,16 @@
 //   3 Enqueue  a waiter per case, channel by channel, all with one Choice. A channel that turns out ready ends it: if we can
 //              still fire our own Choice, nobody has chosen us, and we start again; else somebody has, and we wait for it.
 //   4 Wake     the waiters that lost are taken off their lists by ourselves; whoever meets one before skips it (WaitList::pop).
+//   One wins   every waiter of a select has the same Choice, and so has the time limit: fire() is one CAS (choice.fired), so one
+//              channel moves one element, and one waker wakes. A loser's element was never touched: it is moved only after pop().
+//   No loss    when case i is queued the channel was not ready, under its lock. Whoever makes it ready later finds the waiter there.
+//              What became ready before is seen by is_ready() at its turn; then either we call off, which only the one who fires
+//              may, or somebody has fired already, and its wake-up is on the way and must be waited for.
+//   Two selects that face each other meet: each queues case by case, so the later one of the last two to queue sees the other.
+//              It does not take its own waiters for partners (`own`), nor those whose select has been decided (has_fired).
+//   Frames     the waiters are on our stack: we leave every list, under its lock, before we return. The winner was taken off by pop().
 //   Rejected   locking all channels for a blocking select as Go does: no lock is held while another is taken in 1, 3 and 4.
+//   Model      tests/model/api/select_test.cc explores this file.
 namespace weft::detail {
 namespace {
 

@@ -9,6 +9,7 @@
 //   Invariant   kWaiting means no permits: it is set by a CAS that sees none, and permits are added only by a CAS that sees it
 //               clear. So a permit released while somebody waits is handed over, and newcomers cannot overtake.
 //   Memory      the CAS that adds permits is release's last access; who is handed one is woken after the last access.
+//   Model       tests/model/api/semaphore_test.cc explores this file.
 namespace weft::detail {
 
 semaphore_core::semaphore_core(std::ptrdiff_t desired, std::ptrdiff_t most)
