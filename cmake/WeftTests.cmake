@@ -11,6 +11,8 @@
 #                                                 under both policies and with 1, 2 and 4 processors
 #   tests/compiler/            unit.compiler.FLAGS  code compiled with the preemption plugin (cmake/WeftPreemptTests.cmake)
 #   tests/model/x_test.cc      model.x            relacy, compiled with WEFT_MODEL=1 (preset model)
+#   tests/model/api/x_test.cc  model.api.x        relacy on whole sources of the library, over tests/model/api/stand_ins
+#                              model.api.x.MUTANT one for each `// mutant:` in it (tests/support/make_mutant.py)
 #   tools/lint/check_x.py      lint.x             static checks of the tree
 #   tests/model/x.pml          spin.x.RUN         SPIN; one entry for each ` * run: NAME pass|fail FLAGS` line in it
 #
@@ -308,6 +310,66 @@ if(WEFT_BUILD_MODEL)
     set_tests_properties(model.${stem} PROPERTIES
       ENVIRONMENT "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/model.${stem}.xml")
     weft_finish_test(model.${stem} model_${stem} "${labels}" ${timeout})
+  endforeach()
+
+  # Sources that are not templates are compiled whole, with headers that stand in for the atomics, the kernel and the scheduler
+  # found first. A mutant of a source is linked before the library of them, which then gives everything but that source.
+  set(model_api "${PROJECT_SOURCE_DIR}/tests/model/api")
+  function(weft_model_api_flags target)
+    target_compile_definitions(${target} PRIVATE WEFT_MODEL=1)
+    target_include_directories(${target} BEFORE PRIVATE "${model_api}/stand_ins")
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+    target_include_directories(${target} SYSTEM PRIVATE "${WEFT_RELACY_INCLUDE}")
+    target_compile_options(${target} PRIVATE -include "${model_api}/stand_ins/prelude.h")
+    target_link_libraries(${target} PRIVATE weft_flags GTest::gtest_main)
+  endfunction()
+
+  set(model_api_sources sched/waiter api/chan_core api/condition_variable api/mutex api/select api/semaphore api/task_core)
+  list(TRANSFORM model_api_sources REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/\\1.cc")
+  add_library(model_api STATIC EXCLUDE_FROM_ALL "${model_api}/world.cc" ${model_api_sources})
+  weft_model_api_flags(model_api)
+
+  function(weft_add_model_api_test name labels timeout filter)
+    string(REPLACE "." "_" target "model.api.${name}")
+    add_test(NAME model.api.${name} COMMAND ${target} ${filter})
+    set_tests_properties(model.api.${name} PROPERTIES
+      ENVIRONMENT "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/model.api.${name}.xml")
+    weft_finish_test(model.api.${name} ${target} "${labels}" ${timeout})
+  endfunction()
+
+  file(GLOB sources CONFIGURE_DEPENDS "${model_api}/*_test.cc")
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM stem)
+    string(REGEX REPLACE "_test$" "" stem "${stem}")
+    add_library(model_api_${stem}_scenes OBJECT "${source}")
+    weft_model_api_flags(model_api_${stem}_scenes)
+    add_executable(model_api_${stem} $<TARGET_OBJECTS:model_api_${stem}_scenes>)
+    target_link_libraries(model_api_${stem} PRIVATE model_api GTest::gtest_main)
+    weft_read_annotations("${source}" model labels timeout)
+    weft_add_model_api_test(${stem} "${labels}" ${timeout} "")
+    file(STRINGS "${source}" mutants REGEX "^// mutant: ")
+    foreach(line IN LISTS mutants)
+      if(NOT line MATCHES "^// mutant: ([a-z0-9_]+) in ([a-z0-9_/.]+), caught by ([a-z0-9_]+)$")
+        message(FATAL_ERROR "${source}: `${line}` is not `// mutant: NAME in FILE, caught by TEST`")
+      endif()
+      set(mutant ${CMAKE_MATCH_1})
+      set(file ${CMAKE_MATCH_2})
+      set(test ${CMAKE_MATCH_3})
+      file(STRINGS "${source}" known REGEX "^TEST\\(.*, ${test}\\)" LIMIT_COUNT 1)
+      if(NOT known)
+        message(FATAL_ERROR "${source}: mutant ${mutant} is to be caught by ${test}, which is no test")
+      endif()
+      set(mutated "${PROJECT_BINARY_DIR}/mutants/${stem}/${mutant}/${file}")
+      add_custom_command(OUTPUT "${mutated}" VERBATIM
+        COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/support/make_mutant.py" --test "${source}" --mutant ${mutant}
+          --sources "${PROJECT_SOURCE_DIR}/src" --output "${mutated}"
+        DEPENDS "${source}" "${PROJECT_SOURCE_DIR}/src/${file}" "${PROJECT_SOURCE_DIR}/tests/support/make_mutant.py")
+      add_executable(model_api_${stem}_${mutant} "${mutated}" $<TARGET_OBJECTS:model_api_${stem}_scenes>)
+      weft_model_api_flags(model_api_${stem}_${mutant})
+      target_link_libraries(model_api_${stem}_${mutant} PRIVATE model_api)
+      weft_add_model_api_test(${stem}.${mutant} "${labels}" ${timeout} "--gtest_filter=*.${test}")
+      set_property(TEST model.api.${stem}.${mutant} APPEND PROPERTY ENVIRONMENT WEFT_MODEL_MUTANT=${mutant})
+    endforeach()
   endforeach()
 
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/model/*.pml")

@@ -19,6 +19,12 @@
 #undef free
 #undef assert
 #undef errno
+#undef memory_order_relaxed
+#undef memory_order_consume
+#undef memory_order_acquire
+#undef memory_order_release
+#undef memory_order_acq_rel
+#undef memory_order_seq_cst
 
 // base/atomic.h's named operations over relacy's simulated atomics, so that the lock-free classes that ship are what gets
 // explored: RunQueue<int, 4, RelacyAtomics<>> is run_queue.h, word for word.
@@ -196,7 +202,7 @@ class Stage : public rl::test_suite<Stage<Threads>, Threads> {
   void invariant() { model_->invariant(); }
 
  private:
-  alignas(64) static inline std::byte storage_[4096];
+  alignas(64) static inline std::byte storage_[16384];
   Simulation<Threads>* model_;
 
   template <class Model, Scheduler Kind>

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "sched/dispatch.h"
+
+namespace weft::api {
+inline void ensure_started() {}
+}  // namespace weft::api

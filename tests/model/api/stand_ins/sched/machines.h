@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "sched/dispatch.h"
+
+namespace weft::sched {
+inline void timer_added(std::int64_t) {}
+}  // namespace weft::sched

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "os/spin_lock.h"
+#include "sched/waiter.h"
+
+// Stands in for include/weft/detail/wait_queue.h: atomics of the model must be constructed, zero bytes will not do.
+namespace weft::detail {
+
+struct wait_queue {
+  struct Contents {
+    os::SpinLock lock;
+    sched::WaitList list;
+  };
+  constexpr wait_queue() noexcept {
+    if (!std::is_constant_evaluated()) make();
+  }
+  constexpr ~wait_queue() {
+    if (!std::is_constant_evaluated()) unmake();
+  }
+  void make() { ::new (static_cast<void*>(storage)) Contents; }
+  void unmake() { std::launder(reinterpret_cast<Contents*>(storage))->~Contents(); }
+
+  alignas(Contents) std::byte storage[sizeof(Contents)]{};
+};
+
+}  // namespace weft::detail
