@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -249,6 +250,7 @@ WEFT_CASE(stopped_and_continued) {
   Report* const report = shared_report();
   const pid_t child = fork();
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a failed test leaves nobody behind
     weft::run({.maxprocs = 2}, [&] {
       // Sleeps that end while nothing runs end once each, and nobody cries deadlock.
       weft::wait_group group;
@@ -291,6 +293,7 @@ void freeze_one_thread(bool in_call) {
   Report* const report = shared_report();
   const pid_t child = fork();
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a failed test leaves nobody behind
     weft::run({.maxprocs = 2}, [&] {
       weft::wait_group group;
       for (std::atomic<long>& counter : report->counters) {
