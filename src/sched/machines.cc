@@ -100,7 +100,8 @@ void machine_loop(Machine& m) noexcept {
       if (!attend(m) || m.locked_g != nullptr) continue;
       // Who was asked to give way gives way to the oldest of all: behind its own queue, what sysmon found (timers,
       // descriptors) would wait for up to 61 slices.
-      next = take_one_injected(*m.p);
+      // A spinner leaves that state in the search.
+      next = m.spinning ? Runnable() : take_one_injected(*m.p);
     }
     if (!next) next = find_runnable(m);
     if (!next) return;
