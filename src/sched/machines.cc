@@ -98,10 +98,7 @@ void machine_loop(Machine& m) noexcept {
       if (next) scheduler.policy->ready(*m.p, next, Hint::kYield);
       // A thread with a locked goroutine never goes to the idle list: it waits for that goroutine alone.
       if (!attend(m) || m.locked_g != nullptr) continue;
-      // Who was asked to give way gives way to the oldest of all: behind its own queue, what sysmon found (timers,
-      // descriptors) would wait for up to 61 slices.
-      // A spinner leaves that state in the search.
-      next = m.spinning ? Runnable() : take_one_injected(*m.p);
+      next = Runnable();  // the search begins with due timers
     }
     if (!next) next = find_runnable(m);
     if (!next) return;
