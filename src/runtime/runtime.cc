@@ -315,6 +315,7 @@ stats read_stats() {
   result.passive_sleeps = sched::total(Counter::kPassiveSleeps);
   result.spins = sched::total(Counter::kSpins);
   result.starts = sched::total(Counter::kStarts);
+  result.exiles = sched::total(Counter::kExiles);
   std::uint64_t runnable = scheduler.inject.size() + scheduler.idle_priority.size() + scheduler.starved.size();
   for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) {
     const sched::Processor& p = *scheduler.processors[i];
