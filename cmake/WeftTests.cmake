@@ -9,6 +9,9 @@
 #   tests/programs/x.cc        program.x          a whole program; its `// check:` lines say how it must end
 #   examples/x.cpp             example.x          built always; run when it has `// check:` lines or x.expected beside it,
 #                                                 under both policies and with 1, 2 and 4 processors
+#   examples/DIR/x_test.cc     unit.examples.x    GoogleTest, for the parts an example is made of
+#   examples/DIR/x_fuzz.cc     fuzz.examples.x    libFuzzer, where the compiler is clang; seeds are in x_corpus beside it
+#   tests/examples/x.py        example.x.clients  drives examples/x.cpp with real clients; given its executable
 #   tests/compiler/            unit.compiler.FLAGS  code compiled with the preemption plugin (cmake/WeftPreemptTests.cmake)
 #   tests/model/x_test.cc      model.x            relacy, compiled with WEFT_MODEL=1 (preset model)
 #   tests/model/api/x_test.cc  model.api.x        relacy on whole sources of the library, over tests/model/api/stand_ins
@@ -99,7 +102,7 @@ endfunction()
 
 # Reads the test-labels and test-timeout lines of a test's source.
 function(weft_read_annotations source kind out_labels out_timeout)
-  file(STRINGS "${source}" lines REGEX "^// *test-(labels|timeout):" LIMIT_COUNT 8)
+  file(STRINGS "${source}" lines REGEX "^(//|#) *test-(labels|timeout):" LIMIT_COUNT 8)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
   set(labels ${kind})
   foreach(entry IN LISTS weft_default_timeouts)
@@ -283,7 +286,40 @@ if(WEFT_BUILD_EXAMPLES)
     weft_program("${source}" example)
     cmake_path(GET source STEM stem)
     add_dependencies(examples example_${stem})
+    set(driver "${PROJECT_SOURCE_DIR}/tests/examples/${stem}.py")
+    if(WEFT_BUILD_TESTS AND EXISTS "${driver}" AND NOT CMAKE_CROSSCOMPILING)
+      weft_read_annotations("${driver}" example labels timeout)
+      add_test(NAME example.${stem}.clients COMMAND Python3::Interpreter "${driver}" $<TARGET_FILE:example_${stem}>)
+      weft_finish_test(example.${stem}.clients example_${stem} "${labels}" ${timeout})
+    endif()
   endforeach()
+  if(WEFT_BUILD_TESTS)
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*/*_test.cc")
+    if(sources)
+      weft_need_gtest()
+    endif()
+    foreach(source IN LISTS sources)
+      cmake_path(GET source STEM stem)
+      string(REGEX REPLACE "_test$" "" stem "${stem}")
+      weft_gtest("${source}" unit unit.examples.${stem})
+    endforeach()
+  endif()
+  if(WEFT_BUILD_TESTS AND CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND NOT WEFT_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*/*_fuzz.cc")
+    foreach(source IN LISTS sources)
+      cmake_path(GET source STEM stem)
+      string(REGEX REPLACE "_fuzz$" "" stem "${stem}")
+      cmake_path(REPLACE_FILENAME source "${stem}_corpus" OUTPUT_VARIABLE seeds)
+      add_executable(fuzz_${stem} EXCLUDE_FROM_ALL "${source}")
+      target_compile_features(fuzz_${stem} PRIVATE cxx_std_20)
+      target_compile_options(fuzz_${stem} PRIVATE -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined)
+      target_link_options(fuzz_${stem} PRIVATE -fsanitize=fuzzer,address,undefined)
+      file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz_${stem}_corpus")
+      add_test(NAME fuzz.examples.${stem} COMMAND fuzz_${stem} -max_total_time=20 -max_len=4096 -rss_limit_mb=2048 -print_final_stats=1
+        "${PROJECT_BINARY_DIR}/fuzz_${stem}_corpus" "${seeds}")
+      weft_finish_test(fuzz.examples.${stem} fuzz_${stem} fuzz 300)
+    endforeach()
+  endif()
 endif()
 
 if(WEFT_BUILD_MODEL)

@@ -72,6 +72,15 @@ need_test_tools() {
   if [[ " $* " == *' dev '* ]] && find_compiler && name=$(plugin_package) && [[ -n $name ]]; then
     want_if_known "$name" "the compiler plugin for preemption checks in loops"
   fi
+  # Clients that nobody here wrote; the tests say which part they skip without one. nginx is used if it is there, and not
+  # installed: its package starts a server.
+  if [[ " $* " == *' dev '* && ${WEFT_NO_INSTALL:-} != 1 ]]; then
+    have curl || want_if_known curl "a client of the HTTP example"
+    have ab || want_if_known apache2-utils "a client of the HTTP example"
+    have wrk || want_if_known wrk "a client of the HTTP example"
+    have socat || want_if_known socat "a client of the echo and proxy examples"
+    have redis-benchmark || want_if_known redis-tools "clients of the key-value example"
+  fi
   # Two stages may want the same.
   local i unique=() unique_reasons=()
   for i in "${!wanted[@]}"; do
