@@ -12,6 +12,7 @@
 #   examples/DIR/x_test.cc     unit.examples.x    GoogleTest, for the parts an example is made of
 #   examples/DIR/x_fuzz.cc     fuzz.examples.x    libFuzzer, where the compiler is clang; seeds are in x_corpus beside it
 #   tests/examples/x.py        example.x.clients  drives examples/x.cpp with real clients; given its executable
+#   examples/gc/               example.gc         with the Boehm collector (libgc-dev), skipped without it
 #   tests/compiler/            unit.compiler.FLAGS  code compiled with the preemption plugin (cmake/WeftPreemptTests.cmake)
 #   tests/model/x_test.cc      model.x            relacy, compiled with WEFT_MODEL=1 (preset model)
 #   tests/model/api/x_test.cc  model.api.x        relacy on whole sources of the library, over tests/model/api/stand_ins
@@ -319,6 +320,30 @@ if(WEFT_BUILD_EXAMPLES)
         "${PROJECT_BINARY_DIR}/fuzz_${stem}_corpus" "${seeds}")
       weft_finish_test(fuzz.examples.${stem} fuzz_${stem} fuzz 300)
     endforeach()
+  endif()
+
+  # examples/gc: with the Boehm collector where it is installed, and a test that says so where it is not.
+  if(NOT CMAKE_CROSSCOMPILING)
+    set(source "${PROJECT_SOURCE_DIR}/examples/gc/pauses.cpp")
+    find_path(WEFT_GC_INCLUDE gc/gc_mark.h)
+    find_library(WEFT_GC_LIBRARY gc)
+    weft_read_annotations("${source}" example labels timeout)
+    if(WEFT_GC_INCLUDE AND WEFT_GC_LIBRARY)
+      add_executable(example_gc "${source}")
+      target_include_directories(example_gc SYSTEM PRIVATE "${WEFT_GC_INCLUDE}")
+      target_compile_options(example_gc PRIVATE ${WEFT_CHECK_OPTIONS})
+      target_link_libraries(example_gc PRIVATE weft weft_user_warnings "${WEFT_GC_LIBRARY}")
+      add_dependencies(examples example_gc)
+    endif()
+    if(WEFT_BUILD_TESTS AND TARGET example_gc)
+      add_test(NAME example.gc COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/support/run_program.py"
+        --source "${source}" --build "${weft_sanitizer}" --arch ${WEFT_ARCH} --timeout-scale ${WEFT_TEST_TIMEOUT_SCALE}
+        -- $<TARGET_FILE:example_gc>)
+      weft_finish_test(example.gc example_gc "${labels}" ${timeout})
+    elseif(WEFT_BUILD_TESTS)
+      add_test(NAME example.gc COMMAND sh -c "echo 'skipped: no Boehm collector here: apt-get install libgc-dev'; exit 77")
+      weft_finish_test(example.gc "" "${labels}" ${timeout})
+    endif()
   endif()
 endif()
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -62,6 +63,25 @@ auto stop_the_world(F&& f) {
     ~guard() { detail::start(); }
   } stopped;
   return std::invoke(std::forward<F>(f));
+}
+
+// Memory in which goroutines may keep pointers, for collectors: their stacks, and the closures of those not started yet.
+struct root_range {
+  const void* begin;
+  const void* end;
+  int thread;  // not 0: the goroutine is outside; this thread may be changing the range, and keeps more in its registers
+};
+
+namespace detail {
+void visit_roots(void (*visit)(void* context, const root_range& root), void* context) noexcept;
+}  // namespace detail
+
+// Inside stop_the_world. visit must allocate nothing that waits for a goroutine: those outside may have been stopped, too.
+template <class F>
+void for_each_root(F&& visit) {
+  detail::visit_roots(
+      [](void* context, const root_range& root) { (*static_cast<std::remove_reference_t<F>*>(context))(root); },
+      std::addressof(visit));
 }
 
 }  // namespace runtime

@@ -27,6 +27,7 @@
 #include "sched/leak_roots.h"
 #include "sched/machines.h"
 #include "sched/preempt.h"
+#include "sched/roots.h"
 #include "sched/world.h"
 #include "service/crash.h"
 #include "service/deadlock.h"
@@ -266,6 +267,19 @@ void detail::stop() {
   sched::stop_the_world();
 }
 void detail::start() noexcept { sched::start_the_world(); }
+
+void detail::visit_roots(void (*visit)(void* context, const root_range& root), void* context) noexcept {
+  struct Visitor {
+    void (*visit)(void* context, const root_range& root);
+    void* context;
+  } visitor{visit, context};
+  sched::visit_roots(
+      [](void* raw, const sched::Root& root) {
+        const auto& to = *static_cast<Visitor*>(raw);
+        to.visit(to.context, {root.begin, root.end, root.thread});
+      },
+      &visitor);
+}
 
 void dump(std::ostream& out) {
   stop_the_world([&] {

@@ -40,8 +40,9 @@ std::byte* reserve_slab(std::size_t bytes) {
 SpawnRecord* RecordPool::carve_magazine() noexcept {
   if (slab_left_ < kMagazineBytes) {
     const std::size_t bytes = reserved_ == 0 ? kFirstSlab : kSlab;
-    std::byte* slab = reserve_slab(bytes);
+    std::byte* slab = slab_count_ < kMaxSlabs ? reserve_slab(bytes) : nullptr;
     if (slab == nullptr) return nullptr;
+    slabs_[slab_count_++] = {slab, slab + bytes};
     slab_ = slab;
     slab_left_ = bytes;
     reserved_ += bytes;

@@ -46,6 +46,15 @@ class RecordPool {
 
   std::size_t bytes_reserved() const noexcept { return reserved_; }
 
+  // All records, free ones included. With the world stopped.
+  template <class F>
+  void for_each_slab(F&& visit) noexcept {
+    lock_.lock();
+    const std::size_t count = slab_count_;
+    lock_.unlock();
+    for (std::size_t i = 0; i < count; ++i) visit(slabs_[i].begin, slabs_[i].end);
+  }
+
  private:
   bool refill(Processor& p) noexcept;
   void spill(Processor& p) noexcept;
@@ -57,6 +66,13 @@ class RecordPool {
   std::byte* slab_ = nullptr;
   std::size_t slab_left_ = 0;
   std::size_t reserved_ = 0;
+  static constexpr std::size_t kMaxSlabs = 16384;  // half a billion records
+  struct Slab {
+    const std::byte* begin;
+    const std::byte* end;
+  };
+  Slab slabs_[kMaxSlabs] = {};
+  std::size_t slab_count_ = 0;
 };
 
 }  // namespace weft::sched

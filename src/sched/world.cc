@@ -85,7 +85,7 @@ void ask_everybody(const Processor* own) noexcept {
     if (Processor::status_of(word) == PStatus::kStopped) continue;
     p.attention.fetch_or_acq_rel(kAttentionStop);  // pairs: attention
     if (Processor::status_of(word) == PStatus::kInCall && take_from_call(p, word)) mark_stopped(p);
-    if (Processor::status_of(word) == PStatus::kRunning) ask_to_give_way(p);
+    if (Processor::status_of(word) == PStatus::kRunning && scheduler.settings.preempt) ask_to_give_way(p);
   }
   for (std::int32_t index; (index = scheduler.idle.pop()) >= 0;) mark_stopped(*scheduler.processors[index]);
   wake_passive(nullptr);

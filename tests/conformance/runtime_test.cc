@@ -199,6 +199,55 @@ TEST_P(Runtime, nothing_runs_while_the_world_is_stopped) {
   });
 }
 
+// Is this word in memory that goroutines keep pointers in?
+__attribute__((no_sanitize("address"))) bool is_root(std::uintptr_t inverted, bool outside) {
+  bool found = false;
+  weft::runtime::for_each_root([&](const weft::runtime::root_range& root) {
+    if ((root.thread != 0) != outside) return;
+    for (auto* word = static_cast<const std::uintptr_t*>(root.begin); word < root.end; ++word)
+      found |= *word == ~inverted;
+  });
+  return found;
+}
+
+TEST_P(Runtime, roots_are_stacks_of_parked_goroutines_closures_of_new_ones_and_stacks_outside) {
+  const auto number =
+      static_cast<std::uintptr_t>(procs()) << 32 | 0x5eed;  // kept inverted, so that this frame is no root
+  weft::run([&] {
+    weft::event go_on;
+    std::atomic<int> there{0};
+    auto parked = weft::spawn([&] {
+      volatile std::uintptr_t kept = ~(number + 1);
+      ++there;
+      go_on.wait();
+      return kept;
+    });
+    auto outside = weft::spawn([&] {
+      volatile std::uintptr_t kept = ~(number + 2);
+      weft::blocking([&] {
+        ++there;
+        while (there < 3) std::this_thread::yield();
+      });
+      return kept;
+    });
+    while (there < 2) weft::this_goroutine::yield();
+    weft::runtime::stop_the_world([&] {
+      EXPECT_TRUE(is_root(number + 1, false));
+      EXPECT_TRUE(is_root(number + 2, true));
+      EXPECT_FALSE(is_root(number + 3, false));
+      EXPECT_FALSE(is_root(number + 3, true));
+    });
+    const auto unstarted = [&, kept = ~(number + 4)] { EXPECT_EQ(kept, ~(number + 4)); };
+    const weft::no_preempt region;  // at one P it cannot have run before the look
+    auto fresh = weft::spawn(unstarted);
+    weft::runtime::stop_the_world([&] { EXPECT_TRUE(is_root(number + 4, false)); });
+    ++there;
+    go_on.set();
+    EXPECT_EQ(parked.join(), ~(number + 1));
+    EXPECT_EQ(outside.join(), ~(number + 2));
+  });
+}
+
 TEST_P(Runtime, stop_the_world_passes_values_and_exceptions_on) {
   weft::run([] {
     EXPECT_EQ(weft::runtime::stop_the_world([] { return 5; }), 5);
@@ -353,7 +402,8 @@ TEST_P(Runtime, goroutines_of_short_life_leave_nothing_behind) {
     weft::wait_group group;
     for (int i = 0; i < scaled(100'000); ++i) group.go([] {});
     group.wait();
-    EXPECT_TRUE(spin_until([&] { return weft::runtime::num_goroutines() == before; })) << weft::runtime::num_goroutines();
+    EXPECT_TRUE(spin_until([&] { return weft::runtime::num_goroutines() == before; }))
+        << weft::runtime::num_goroutines();
     EXPECT_EQ(occurrences(dump_text(), "goroutine "), occurrences(dump_text(), "\ngoroutine ") + 1);
     EXPECT_EQ(occurrences("\n" + dump_text(), "\ngoroutine "), before);
   });
@@ -405,7 +455,9 @@ TEST_P(Runtime, a_dump_shows_each_goroutine_with_what_it_waits_for) {
     const std::string text = dump_text();
     const auto expect_reason = [&](const char* name, const char* reason) {
       const std::string part = dump_of(text, name);
-      EXPECT_NE(part.find(reason), std::string::npos) << name << " should say " << reason << ":\n" << part << "\nin\n" << text;
+      EXPECT_NE(part.find(reason), std::string::npos) << name << " should say " << reason << ":\n"
+                                                      << part << "\nin\n"
+                                                      << text;
     };
     expect_reason("waits for mutex", "[mutex lock");
     expect_reason("waits for group", "[wait group");

@@ -68,6 +68,7 @@ need_test_tools() {
     have valgrind || want_if_known valgrind "memory checks of whole programs"
     have strace || want_if_known strace "system call counts"
   fi
+  if [[ " $* " == *' dev '* && ! -f /usr/include/gc/gc_mark.h ]]; then want_if_known libgc-dev "examples/gc"; fi
   # Without it the tests of the preemption plugin are left out.
   if [[ " $* " == *' dev '* ]] && find_compiler && name=$(plugin_package) && [[ -n $name ]]; then
     want_if_known "$name" "the compiler plugin for preemption checks in loops"
