@@ -14,6 +14,7 @@
 #include <cctype>
 #include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -24,87 +25,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "resp/request_parser.h"
+
 namespace net = weft::net;
 
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::size_t kMaxArguments = 1024, kMaxBulk = 8 << 20, kMaxLine = 64 * 1024;
-
-// --- the protocol: a request is an array of strings, or a line of words ---
-
-class Parser {
- public:
-  enum class Result { request, incomplete, broken };
-
-  void feed(std::string_view bytes) { input_.append(bytes); }
-  const char* error() const { return error_; }
-
-  // The next whole request. The same for every way of cutting the input into pieces.
-  Result next(std::vector<std::string>& arguments) {
-    arguments.clear();
-    std::size_t at = 0;
-    const auto result = input_.starts_with('*') ? parse_array(at, arguments) : parse_line(at, arguments);
-    if (result == Result::request) input_.erase(0, at);
-    return result;
-  }
-
- private:
-  Result fail(const char* why) {
-    error_ = why;
-    return Result::broken;
-  }
-
-  Result take_line(std::size_t& at, std::string_view& line) {
-    const std::size_t end = input_.find("\r\n", at);
-    if (end == std::string::npos)
-      return input_.size() - at > kMaxLine ? fail("too big inline request") : Result::incomplete;
-    line = std::string_view(input_).substr(at, end - at);
-    at = end + 2;
-    return Result::request;
-  }
-
-  Result take_number(std::size_t& at, char kind, std::size_t limit, std::size_t& value) {
-    std::string_view line;
-    if (const Result result = take_line(at, line); result != Result::request) return result;
-    if (line.empty() || line.front() != kind) return fail("unexpected byte");
-    line.remove_prefix(1);
-    const auto parsed = std::from_chars(line.data(), line.data() + line.size(), value);
-    if (parsed.ec != std::errc() || parsed.ptr != line.data() + line.size() || value > limit)
-      return fail("invalid length");
-    return Result::request;
-  }
-
-  Result parse_array(std::size_t& at, std::vector<std::string>& arguments) {
-    std::size_t count = 0;
-    if (const Result result = take_number(at, '*', kMaxArguments, count); result != Result::request) return result;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (at == input_.size()) return Result::incomplete;
-      std::size_t size = 0;
-      if (const Result result = take_number(at, '$', kMaxBulk, size); result != Result::request) return result;
-      if (input_.size() < at + size + 2) return Result::incomplete;
-      if (input_.compare(at + size, 2, "\r\n") != 0) return fail("a string is longer than it says");
-      arguments.emplace_back(input_, at, size);
-      at += size + 2;
-    }
-    return Result::request;
-  }
-
-  Result parse_line(std::size_t& at, std::vector<std::string>& arguments) {
-    std::string_view line;
-    if (const Result result = take_line(at, line); result != Result::request) return result;
-    while (!line.empty()) {
-      const std::size_t end = std::min(line.find(' '), line.size());
-      if (end > 0) arguments.emplace_back(line.substr(0, end));
-      line.remove_prefix(std::min(end + 1, line.size()));
-    }
-    return Result::request;
-  }
-
-  std::string input_;
-  const char* error_ = "";
-};
 
 // --- the store ---
 
@@ -176,7 +103,7 @@ bool answer(Store& store, std::vector<std::string>& arguments, std::string& out)
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   const std::size_t count = arguments.size();
-  const auto is = [&](std::string_view wanted, std::size_t least, std::size_t most = kMaxArguments) {
+  const auto is = [&](std::string_view wanted, std::size_t least, std::size_t most = SIZE_MAX) {
     return name == wanted && count >= least && count <= most;
   };
   if (is("PING", 1, 1)) {
@@ -225,7 +152,7 @@ bool answer(Store& store, std::vector<std::string>& arguments, std::string& out)
 }
 
 void serve(Store& store, const weft::context& ctx, net::conn connection) {
-  Parser parser;
+  resp::RequestParser parser;
   std::array<char, 16384> buffer;
   std::vector<std::string> arguments;
   std::string out;
@@ -235,9 +162,10 @@ void serve(Store& store, const weft::context& ctx, net::conn connection) {
     if (size == 0) return;
     parser.feed({buffer.data(), size});
     out.clear();
-    Parser::Result result = Parser::Result::incomplete;
-    while (open && (result = parser.next(arguments)) == Parser::Result::request) open = answer(store, arguments, out);
-    if (result == Parser::Result::broken) {
+    resp::RequestParser::Result result = resp::RequestParser::Result::incomplete;
+    while (open && (result = parser.next(arguments)) == resp::RequestParser::Result::request)
+      open = answer(store, arguments, out);
+    if (result == resp::RequestParser::Result::broken) {
       out += std::string("-ERR Protocol error: ") + parser.error() + "\r\n";
       open = false;
     }
