@@ -48,7 +48,7 @@ chan_core::~chan_core() {
       ops_->destroy(slot(receive_index_));
 }
 
-inline void chan_core::move(void* to, void* from) const noexcept {
+__attribute__((always_inline)) inline void chan_core::move(void* to, void* from) const noexcept {
   if (ops_->move != nullptr) {
     const sched::NonPreemptible with_lock_held;
     ops_->move(to, from);
@@ -61,12 +61,14 @@ inline void chan_core::move(void* to, void* from) const noexcept {
   }
 }
 
-bool chan_core::take_from(Waiter& sender, void* to) const noexcept {
+__attribute__((always_inline)) inline bool chan_core::take_from(Waiter& sender, void* to) const noexcept {
   sender.success = true;
-  if (sender.copy == nullptr) {
-    move(to, sender.element);
-    return true;
-  }
+  if (WEFT_UNLIKELY(sender.copy != nullptr)) return take_copy(sender, to);
+  move(to, sender.element);
+  return true;
+}
+
+bool chan_core::take_copy(Waiter& sender, void* to) noexcept {
   try {
     const sched::NonPreemptible with_lock_held;
     sender.copy(to, sender.element);
@@ -77,10 +79,10 @@ bool chan_core::take_from(Waiter& sender, void* to) const noexcept {
   }
 }
 
-// --- the operations, with the lock held; each releases it ---
+// --- the operations, with the lock held; each releases it unless it would block ---
 
-chan_outcome chan_core::try_send(void* value, void (*copy)(void*, const void*), bool locked) {
-  if (!locked) lock_.lock();
+// The value goes to a waiting receiver or into the buffer. `copy` is null for all but select, and known to be so to the compiler.
+__attribute__((always_inline)) inline chan_outcome chan_core::send_now(void* value, void (*copy)(void*, const void*)) {
   if (WEFT_UNLIKELY(refuses_sends_)) {
     lock_.unlock();
     if (is_timer_) throw logic_error("weft: send on the channel of a timer: only the timer does that");
@@ -94,7 +96,7 @@ chan_outcome chan_core::try_send(void* value, void (*copy)(void*, const void*), 
       move(to, value);
     }
   };
-  if (Waiter* receiver = receivers_.front() != nullptr ? receivers_.pop() : nullptr) {
+  if (Waiter* receiver = receivers_.pop()) {
     lock_.unlock();
     if (WEFT_UNLIKELY(copy != nullptr)) {
       try {
@@ -112,20 +114,24 @@ chan_outcome chan_core::try_send(void* value, void (*copy)(void*, const void*), 
     return chan_outcome::done;
   }
   const std::size_t count = count_.load_relaxed();
-  if (count < capacity_) {
-    try {
-      transfer(slot(send_index_));
-    } catch (...) {
-      lock_.unlock();
-      throw;
-    }
-    send_index_ = after(send_index_, capacity_);
-    count_.store_release(count + 1);  // pairs: chan.count
+  if (count == capacity_) return chan_outcome::would_block;
+  try {
+    transfer(slot(send_index_));
+  } catch (...) {
     lock_.unlock();
-    return chan_outcome::done;
+    throw;
   }
-  if (!locked) lock_.unlock();
-  return chan_outcome::would_block;
+  send_index_ = after(send_index_, capacity_);
+  count_.store_release(count + 1);  // pairs: chan.count
+  lock_.unlock();
+  return chan_outcome::done;
+}
+
+chan_outcome chan_core::try_send(void* value, void (*copy)(void*, const void*)) {
+  lock_.lock();
+  const chan_outcome outcome = send_now(value, copy);
+  if (outcome == chan_outcome::would_block) lock_.unlock();
+  return outcome;
 }
 
 void chan_core::set_timer(std::int64_t when_ns, std::int64_t period_ns) noexcept {
@@ -153,12 +159,9 @@ bool chan_core::change_timer(std::int64_t when_ns, std::int64_t period_ns, bool 
 }
 
 // The tick keeps its own time; those that nobody received meanwhile are dropped.
-chan_outcome chan_core::take_tick(void* storage, bool locked) noexcept {
+chan_outcome chan_core::take_tick(void* storage) noexcept {
   const std::int64_t when = when_ns_.load_relaxed(), now = os::now_ns();
-  if (when > now) {
-    if (!locked) lock_.unlock();
-    return chan_outcome::would_block;
-  }
+  if (when > now) return chan_outcome::would_block;
   std::memcpy(storage, &when, sizeof when);
   std::int64_t next = os::kForever;
   if (period_ns_ > 0) {
@@ -172,55 +175,73 @@ chan_outcome chan_core::take_tick(void* storage, bool locked) noexcept {
   return chan_outcome::done;
 }
 
-chan_outcome chan_core::try_receive(void* storage, bool locked) {
-  if (!locked) lock_.lock();
-  if (WEFT_UNLIKELY(is_timer_)) return take_tick(storage, locked);
-  const std::size_t count = count_.load_relaxed();
-  if (count > 0) {
-    move(storage, slot(receive_index_));
-    if (ops_->destroy != nullptr) ops_->destroy(slot(receive_index_));
-    receive_index_ = after(receive_index_, capacity_);
-    Waiter* failed = nullptr;
-    while (Waiter* sender = senders_.front() != nullptr ? senders_.pop() : nullptr) {  // C2: there is room for one now
-      if (take_from(*sender, slot(send_index_))) {
-        send_index_ = after(send_index_, capacity_);
-        lock_.unlock();
-        if (failed != nullptr) sched::wake(failed);
-        sched::wake(sender);
-        return chan_outcome::done;
-      }
+// From the buffer, whose place the longest waiting sender gets.
+__attribute__((always_inline)) inline chan_outcome chan_core::receive_buffered(void* storage, std::size_t count) {
+  move(storage, slot(receive_index_));
+  if (ops_->destroy != nullptr) ops_->destroy(slot(receive_index_));
+  receive_index_ = after(receive_index_, capacity_);
+  Waiter* failed = nullptr;
+  while (Waiter* sender = senders_.pop()) {  // C2: there is room for one now
+    if (WEFT_LIKELY(take_from(*sender, slot(send_index_)))) {
+      send_index_ = after(send_index_, capacity_);
+      lock_.unlock();
       if (failed != nullptr) sched::wake(failed);
-      failed = sender;
+      sched::wake(sender);
+      return chan_outcome::done;
     }
-    count_.store_release(count - 1);  // pairs: chan.count
-    lock_.unlock();
     if (failed != nullptr) sched::wake(failed);
-    return chan_outcome::done;
+    failed = sender;
   }
-  while (Waiter* sender = senders_.front() != nullptr ? senders_.pop() : nullptr) {
+  count_.store_release(count - 1);  // pairs: chan.count
+  lock_.unlock();
+  if (WEFT_UNLIKELY(failed != nullptr)) sched::wake(failed);
+  return chan_outcome::done;
+}
+
+__attribute__((always_inline)) inline chan_outcome chan_core::receive_now(void* storage) {
+  if (const std::size_t count = count_.load_relaxed(); count > 0) return receive_buffered(storage, count);
+  while (Waiter* sender = senders_.pop()) {
     lock_.unlock();
     const bool taken = take_from(*sender, storage);
     sched::wake(sender);
-    if (taken) return chan_outcome::done;
+    if (WEFT_LIKELY(taken)) return chan_outcome::done;
     lock_.lock();  // that sender's copy threw: the next one
   }
+  if (WEFT_UNLIKELY(is_timer_)) return take_tick(storage);
   if (closed_.load_relaxed()) {
     lock_.unlock();
     return chan_outcome::closed;
   }
-  if (!locked) lock_.unlock();
   return chan_outcome::would_block;
 }
 
-chan_outcome chan_core::send(void* value, std::int64_t deadline_ns) {
-  if (deadline_ns == 0 && !looks_ready(true)) return chan_outcome::would_block;
+chan_outcome chan_core::try_receive(void* storage) {
   lock_.lock();
-  const chan_outcome outcome = try_send(value, nullptr, true);
+  const chan_outcome outcome = receive_now(storage);
+  if (outcome == chan_outcome::would_block) lock_.unlock();
+  return outcome;
+}
+
+chan_outcome chan_core::send(void* value, std::int64_t deadline_ns) {
+  if (deadline_ns == 0) return looks_ready(true) ? try_send(value, nullptr) : chan_outcome::would_block;
+  // Before the lock: who has lost its P gets one here, and may have to wait for it.
+  sched::Goroutine* g = sched::calling_goroutine();
+  lock_.lock();
+  const chan_outcome outcome = send_now(value, nullptr);
   if (WEFT_LIKELY(outcome != chan_outcome::would_block)) return outcome;
-  if (deadline_ns == 0) {
-    lock_.unlock();
-    return outcome;
-  }
+  if (WEFT_UNLIKELY(g == nullptr || deadline_ns != forever)) return send_later(value, deadline_ns);
+  Waiter waiter;
+  waiter.who = sched::Sleeper(g);
+  waiter.element = value;
+  sched::begin_wait(g, WaitReason::kChanSend, this);
+  senders_.push(waiter);
+  lock_.unlock();
+  sched::park();
+  return waiter.success ? chan_outcome::done : chan_outcome::closed;
+}
+
+// With a time limit, or on a plain thread. The lock is held, and there is no room.
+chan_outcome chan_core::send_later(void* value, std::int64_t deadline_ns) {
   Wait wait(WaitReason::kChanSend, this, deadline_ns);
   Waiter waiter;
   wait.attach(waiter);
@@ -236,15 +257,27 @@ chan_outcome chan_core::send(void* value, std::int64_t deadline_ns) {
 }
 
 chan_outcome chan_core::receive(void* storage, std::int64_t deadline_ns) {
-  if (deadline_ns == 0 && !looks_ready(false)) return chan_outcome::would_block;
+  if (deadline_ns == 0) return looks_ready(false) ? try_receive(storage) : chan_outcome::would_block;
+  sched::Goroutine* g = sched::calling_goroutine();
   for (;;) {
     lock_.lock();
-    const chan_outcome outcome = try_receive(storage, true);
+    const chan_outcome outcome = receive_now(storage);
     if (WEFT_LIKELY(outcome != chan_outcome::would_block)) return outcome;
-    if (deadline_ns == 0) {
-      lock_.unlock();
-      return outcome;
-    }
+    if (WEFT_UNLIKELY(g == nullptr || deadline_ns != forever || is_timer_)) return receive_later(storage, deadline_ns);
+    Waiter waiter;
+    waiter.who = sched::Sleeper(g);
+    waiter.element = storage;
+    sched::begin_wait(g, WaitReason::kChanReceive, this);
+    receivers_.push(waiter);
+    lock_.unlock();
+    sched::park();
+    if (WEFT_LIKELY(!waiter.retry)) return waiter.success ? chan_outcome::done : chan_outcome::closed;
+  }
+}
+
+// With a time limit, on a plain thread, or from a timer. The lock is held, and there is nothing to receive.
+chan_outcome chan_core::receive_later(void* storage, std::int64_t deadline_ns) {
+  for (;;) {
     const std::int64_t wake_at = std::min(deadline_ns, due_at());
     Wait wait(WaitReason::kChanReceive, this, wake_at);
     Waiter waiter;
@@ -253,18 +286,16 @@ chan_outcome chan_core::receive(void* storage, std::int64_t deadline_ns) {
     wait.begin();
     receivers_.push(waiter);
     lock_.unlock();
-    if (!wait.wait()) {
-      if (wake_at < deadline_ns) {  // a timer's time has come: look again
-        lock_.lock();
-        receivers_.remove(waiter);
-        lock_.unlock();
-        continue;
-      }
+    const bool woken = wait.wait();
+    if (woken && WEFT_LIKELY(!waiter.retry)) return waiter.success ? chan_outcome::done : chan_outcome::closed;
+    if (!woken && wake_at == deadline_ns) {
       leave(false, waiter);
       return chan_outcome::would_block;
     }
-    if (WEFT_UNLIKELY(waiter.retry)) continue;
-    return waiter.success ? chan_outcome::done : chan_outcome::closed;
+    lock_.lock();  // a timer's time has come, or it was woken for something that failed: look again
+    receivers_.remove(waiter);
+    const chan_outcome outcome = receive_now(storage);
+    if (outcome != chan_outcome::would_block) return outcome;
   }
 }
 

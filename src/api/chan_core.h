@@ -68,10 +68,9 @@ class chan_core {
   // Under the lock: the same, not counting waiters of `own` select.
   bool is_ready(bool is_send, const sched::Choice* own) const noexcept;
   sched::WaitList& waiters(bool is_send) noexcept { return is_send ? senders_ : receivers_; }
-  // Runs the operation if it can be run now, and releases the lock; `locked`: the caller has taken it, and keeps it when the
-  // operation would block.
-  chan_outcome try_send(void* value, void (*copy)(void*, const void*), bool locked);
-  chan_outcome try_receive(void* storage, bool locked);
+  // Runs the operation if it can be run now.
+  chan_outcome try_send(void* value, void (*copy)(void*, const void*));
+  chan_outcome try_receive(void* storage);
 
  private:
   std::byte* slot(std::size_t index) const noexcept { return buffer_ + index * ops_->size; }
@@ -80,9 +79,15 @@ class chan_core {
   }
   void move(void* to, void* from) const noexcept;
   bool timer_due() const noexcept { return when_ns_.load_relaxed() <= os::now_ns(); }
-  chan_outcome take_tick(void* storage, bool locked) noexcept;
+  chan_outcome send_now(void* value, void (*copy)(void*, const void*));
+  chan_outcome send_later(void* value, std::int64_t deadline_ns);
+  chan_outcome receive_now(void* storage);
+  chan_outcome receive_buffered(void* storage, std::size_t count);
+  chan_outcome receive_later(void* storage, std::int64_t deadline_ns);
+  chan_outcome take_tick(void* storage) noexcept;
   // From a waiting sender; false: its copy threw, the exception is the sender's, and this sender is done.
   bool take_from(sched::Waiter& sender, void* to) const noexcept;
+  static bool take_copy(sched::Waiter& sender, void* to) noexcept;
 
   os::SpinLock lock_;
   bool orphan_ = false;

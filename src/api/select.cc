@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "api/chan_core.h"
@@ -68,10 +71,10 @@ class Select {
   static constexpr std::size_t kAgain = no_case - 1;
 
   // no_case: it would block after all.
-  std::size_t try_case(std::size_t index, bool locked) {
+  std::size_t try_case(std::size_t index) {
     select_case& one = cases_[index];
-    const chan_outcome outcome = one.is_send ? one.channel->try_send(one.element, one.copy, locked)
-                                             : one.channel->try_receive(one.element, locked);
+    const chan_outcome outcome = one.is_send ? one.channel->try_send(one.element, one.copy)
+                                             : one.channel->try_receive(one.element);
     if (outcome == chan_outcome::would_block) return no_case;
     if (outcome == chan_outcome::closed && one.is_send) throw_send_on_closed();
     one.received = outcome == chan_outcome::done;
@@ -89,7 +92,7 @@ class Select {
       for (std::size_t i = 0; i < count_; ++i)  // each of the ready ones is kept with the same probability
         if (looks_ready(i) && (++ready == 1 || random_below(ready) == 0)) chosen = i;
       if (chosen == no_case) return no_case;
-      if (const std::size_t done = try_case(chosen, false); done != no_case) return done;
+      if (const std::size_t done = try_case(chosen); done != no_case) return done;
     }
   }
 
@@ -117,13 +120,11 @@ class Select {
   }
 
   std::size_t wait_for_one() {
-    Waiter few[kOnStack];
-    std::vector<Waiter> many;
-    Waiter* waiters = few;
-    if (count_ > kOnStack) {
-      many.resize(count_);
-      waiters = many.data();
-    }
+    // Raw memory: a waiter is made when its case is queued, and most selects have fewer than kOnStack.
+    alignas(Waiter) std::byte few[kOnStack * sizeof(Waiter)];
+    std::unique_ptr<std::byte[]> many;
+    if (count_ > kOnStack) many = std::make_unique_for_overwrite<std::byte[]>(count_ * sizeof(Waiter));
+    auto* waiters = reinterpret_cast<Waiter*>(many ? many.get() : few);
     std::exception_ptr error;
     std::int64_t wake_at = deadline_ns_;
     for (std::size_t i = 0; i < count_; ++i)
@@ -136,7 +137,7 @@ class Select {
     for (; queued < count_; ++queued) {
       select_case& one = cases_[queued];
       if (one.channel == nullptr) continue;
-      Waiter& waiter = waiters[queued];
+      Waiter& waiter = *::new (&waiters[queued]) Waiter;
       wait.attach(waiter);
       waiter.choice = &choice;
       waiter.element = one.element;
@@ -147,7 +148,6 @@ class Select {
       if (one.channel->is_ready(one.is_send, &choice)) {
         called_off = choice.fire(nullptr);  // no: somebody has chosen us
         one.channel->lock().unlock();
-        waiter.who = {};  // not queued
         break;
       }
       one.channel->waiters(one.is_send).push(waiter);
@@ -161,7 +161,7 @@ class Select {
     }
     Waiter* winner = called_off || !in_time ? nullptr : choice.winner;
     for (std::size_t i = 0; i < queued; ++i)
-      if (cases_[i].channel != nullptr && &waiters[i] != winner && !waiters[i].who.is_nobody())
+      if (cases_[i].channel != nullptr && &waiters[i] != winner)
         cases_[i].channel->leave(cases_[i].is_send, waiters[i]);
     const std::size_t index = winner != nullptr ? winner->index : no_case;
     const bool success = winner != nullptr && winner->success, retry = winner != nullptr && winner->retry;

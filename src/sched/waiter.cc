@@ -2,16 +2,9 @@
 #include "sched/waiter.h"
 
 #include "sched/machines.h"
-#include "sched/preempt.h"
 #include "sched/world.h"
 
 namespace weft::sched {
-
-Wait::Wait(WaitReason reason, const void* object, std::int64_t deadline_ns) noexcept
-    : g_(own_processor() != nullptr ? os::current_g() : nullptr),
-      reason_(reason),
-      object_(object),
-      deadline_ns_(deadline_ns) {}
 
 void Wait::on_time_limit(Timer* timer, std::int64_t) {
   auto* wait = static_cast<Wait*>(timer->argument);

@@ -7,6 +7,7 @@
 #include "os/note.h"
 #include "os/spin_lock.h"
 #include "sched/dispatch.h"
+#include "sched/preempt.h"
 #include "sched/timer_heap.h"
 
 // Waiting: goroutines and plain threads alike, in FIFO lists, with or without a time limit.
@@ -119,7 +120,14 @@ class WaitList {
   // The oldest whose Choice is still open (and is now decided for this list); null: none.
   Waiter* pop() noexcept {
     while (Waiter* waiter = front()) {
-      remove(*waiter);
+      Waiter* next = waiter->next;
+      first_.store_relaxed(next);
+      if (WEFT_LIKELY(next == nullptr)) {
+        last_ = nullptr;
+      } else {
+        next->previous = nullptr;
+      }
+      waiter->queued = false;
       if (waiter->choice == nullptr || waiter->choice->fire(waiter)) return waiter;
     }
     return nullptr;
@@ -144,10 +152,15 @@ class WaitList {
   Waiter* last_ = nullptr;
 };
 
+// Null: a plain thread, or a goroutine in a blocking call. An exile gets a P again here, and may have to wait for it: not with a
+// lock held.
+inline Goroutine* calling_goroutine() noexcept { return own_processor() != nullptr ? os::current_g() : nullptr; }
+
 // One wait of the calling goroutine or thread. Constructed before the lock is taken; begin() under it, wait() after it.
 class Wait {
  public:
-  Wait(WaitReason reason, const void* object, std::int64_t deadline_ns = os::kForever) noexcept;
+  Wait(WaitReason reason, const void* object, std::int64_t deadline_ns = os::kForever) noexcept
+      : g_(calling_goroutine()), reason_(reason), object_(object), deadline_ns_(deadline_ns) {}
   Wait(const Wait&) = delete;
 
   bool is_timed() const noexcept { return deadline_ns_ != os::kForever; }
