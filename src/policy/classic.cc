@@ -18,7 +18,6 @@ using sched::Processor;
 using sched::Runnable;
 using sched::scheduler;
 
-constexpr std::uint32_t kSlotStreakLimit = 16;
 constexpr std::uint32_t kPrefetchDistance = 8;
 
 __attribute__((noinline)) void overflow_queue(Processor& p, Runnable extra) noexcept {
@@ -48,11 +47,6 @@ inline void push_queue(Processor& p, Runnable runnable) noexcept {
   } else if (WEFT_UNLIKELY(!p.queue.push(runnable))) {
     overflow_queue(p, runnable);
   }
-}
-
-inline Runnable take_slot(Processor& p) noexcept {
-  if (!p.slot.load_relaxed()) return Runnable();  // only we fill it
-  return p.slot.exchange_acq_rel(Runnable());     // pairs: slot
 }
 
 // A goroutine that runs soon: with many of them its G and the end of its stack are in no cache. Not worth it with few.
@@ -132,8 +126,8 @@ Runnable Classic::next(Processor& p) noexcept {
     if (const Runnable fair = pick_for_fairness(p)) return fair;
   if (WEFT_UNLIKELY(scheduler.settings.wake_on_last_p))
     if (const Runnable arrived = drain_inbox(p)) return arrived;
-  if (const Runnable slotted = take_slot(p)) {
-    if (WEFT_LIKELY(++p.slot_streak < kSlotStreakLimit || (p.queue.empty() && p.deque.empty()))) return slotted;
+  if (const Runnable slotted = sched::take_slot(p)) {
+    if (WEFT_LIKELY(++p.slot_streak < sched::kSlotStreakLimit || (p.queue.empty() && p.deque.empty()))) return slotted;
     push_queue(p, slotted);
   }
   p.slot_streak = 0;
@@ -177,7 +171,7 @@ std::uint32_t Classic::backlog(const Processor& p) const noexcept {
 }
 
 void Classic::drain(Processor& p, sched::RunnableList& out) noexcept {
-  if (const Runnable slotted = take_slot(p)) out.push(slotted);
+  if (const Runnable slotted = sched::take_slot(p)) out.push(slotted);
   sched::RunnableList arrived = sched::take_inbox(p);
   out.append(arrived);
   while (const Runnable started = p.queue.pop()) out.push(started);

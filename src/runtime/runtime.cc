@@ -321,7 +321,8 @@ stats read_stats() {
   result.stw_max_ns = scheduler.stw_max_ns.load_relaxed();
   result.same_thread = sched::total(Counter::kLastMachineHits);
   result.other_thread = sched::total(Counter::kLastMachineMisses);
-  result.same_processor = sched::total(Counter::kLastProcessorHits);
+  const std::uint64_t migrations = sched::total(Counter::kMigrations);
+  result.same_processor = result.switches > migrations ? result.switches - migrations : 0;  // read at two moments
   result.slots_stolen = sched::total(Counter::kSlotsStolen);
   result.idle_runs = sched::total(Counter::kIdleRuns);
   result.locked_handoffs = sched::total(Counter::kLockedHandoffs);

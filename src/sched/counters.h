@@ -36,7 +36,7 @@ enum class Counter : std::uint8_t {
   kThreadsThrottled,
   kLastMachineHits,
   kLastMachineMisses,
-  kLastProcessorHits,
+  kMigrations,  // a goroutine runs on another P than before
   kIdleRuns,
   kLockedHandoffs,
   kStarts,

@@ -77,15 +77,26 @@ __attribute__((noinline)) void sample_dispatch(Processor& p) noexcept {
   if (scheduler.policy->backlog(p) > 0) wake_for_queued_work(&p);
 }
 
+__attribute__((noinline)) void run_own_timers(Processor& p) noexcept {
+  p.until_timers = kTimerCheckInterval;
+  const std::int64_t now = os::now_ns();
+  if (p.timers.next_ns() <= now) p.counters.bump(Counter::kTimersFired, p.timers.run_due(now, true));
+}
+
 // What this P runs next, or nothing: then g0 decides.
+//   The slot is looked at here: whichever policy filled it wants it to run next, for kSlotStreakLimit times in a row.
 inline Runnable pick(Processor& p) noexcept {
   p.tick.bump();
   if (WEFT_UNLIKELY(p.attention.load_relaxed() != 0)) return Runnable();  // g0 sees to it
-  if (WEFT_UNLIKELY(p.until_global == 1)) sample_dispatch(p);
-  if (WEFT_UNLIKELY(p.timers.next_ns() != TimerHeap::kNever) && --p.until_timers == 0) {
-    p.until_timers = kTimerCheckInterval;
-    const std::int64_t now = os::now_ns();
-    if (p.timers.next_ns() <= now) p.counters.bump(Counter::kTimersFired, p.timers.run_due(now, true));
+  if (WEFT_UNLIKELY(p.timers.next_ns() != TimerHeap::kNever) && --p.until_timers == 0) run_own_timers(p);
+  if (WEFT_UNLIKELY(p.until_global == 1)) {
+    sample_dispatch(p);
+  } else if (p.slot_streak + 1 < kSlotStreakLimit) {
+    if (const Runnable slotted = take_slot(p)) {
+      --p.until_global;
+      ++p.slot_streak;
+      return slotted;
+    }
   }
   return scheduler.policy->next(p);
 }
@@ -138,9 +149,10 @@ __attribute__((noinline)) void check_unguarded_stack(const Goroutine* g) noexcep
 
 inline void starts_running(Processor& p, Goroutine* g) noexcept {
   transition(g, GStatus::kRunnable, GStatus::kRunning);
-  if (g->last_p == p.id) p.counters.bump(Counter::kLastProcessorHits);
-  g->last_p = static_cast<std::uint16_t>(p.id);
   p.counters.bump(Counter::kSwitches);
+  if (WEFT_LIKELY(g->last_p == p.id)) return;
+  g->last_p = static_cast<std::uint16_t>(p.id);
+  p.counters.bump(Counter::kMigrations);
 }
 
 // Gives a record the G and stack it will run on. Null: no stack to be had now.

@@ -19,6 +19,7 @@ namespace weft::sched {
 
 inline constexpr std::uint32_t kRunQueueCapacity = 256;
 inline constexpr std::int64_t kDequeCapacity = 256;
+inline constexpr std::uint32_t kSlotStreakLimit = 16;  // so often in a row the slot goes before the queues
 inline constexpr std::uint32_t kGlobalInterval = 61;  // D01: every 61st pick looks at the global queue first
 
 // Requests from others; the owner sees them at its next scheduling point.
@@ -83,5 +84,11 @@ struct alignas(base::kCacheLine) Processor {
            (std::uint64_t{call} << 32);
   }
 };
+
+// Owner of p.
+inline Runnable take_slot(Processor& p) noexcept {
+  if (!p.slot.load_relaxed()) return Runnable();  // only we fill it
+  return p.slot.exchange_acq_rel(Runnable());     // pairs: slot
+}
 
 }  // namespace weft::sched

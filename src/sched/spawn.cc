@@ -43,7 +43,6 @@ bool send_to_last_processor(Processor& here, Goroutine* g) noexcept {
   std::uintptr_t head = target.inbox.load_relaxed();  // the CAS validates it
   do g->link = head;
   while (!target.inbox.cas_acq_rel(head, Runnable(g).bits()));  // pairs: inbox
-  here.counters.bump(Counter::kLastProcessorHits);
   wake_for_queued_work(&here);
   return true;
 }
