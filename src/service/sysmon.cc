@@ -151,7 +151,7 @@ class Sysmon {
       scheduler.shared_counters.add(Counter::kPreemptsRequested);
       p.attention.fetch_or_acq_rel(sched::kAttentionPreempt);  // pairs: attention
       sched::ask_to_give_way(p);
-      look_again_ns_ = now + kSignalAfterNs;
+      if (somebody_waits(p, now)) look_again_ns_ = now + kSignalAfterNs;
     } else if (now - seen.asked_at >= kSignalAfterNs && somebody_waits(p, now)) {
       seen.asked_at = now;
       sched::ask_by_signal(p);
