@@ -7,6 +7,7 @@
 #include "base/delay_site.h"
 #include "sched/preempt.h"
 #include "sched/waiter.h"
+#include "sched/world.h"
 #include "weft/go.h"
 
 // Join.
@@ -85,7 +86,8 @@ void task_core::wait_slow() noexcept {
 
 bool task_core::wait_until(std::int64_t deadline_ns) noexcept {
   if (done()) return true;
-  if (sched::own_processor() == nullptr && sched::scheduler.exiting.load_acquire()) return false;  // pairs: exiting
+  // A static destructor. Other threads wait for the end of the process, as those do who came before it began.
+  if (sched::own_processor() == nullptr && sched::ends_the_process()) return false;
   Wait wait(WaitReason::kJoin, this, deadline_ns);
   Joiner waiter;
   wait.attach(waiter);

@@ -69,6 +69,7 @@ struct Scheduler {
   Processor* processors[kMaxProcessors] = {};
   base::Atom<bool> started{false};
   base::Atom<bool> forked{false};   // the child of a fork: there is no runtime here, and never will be
+  std::int32_t exiting_thread = 0;  // its id; written before `exiting`
   base::Atom<bool> exiting{false};  // the process is leaving: whoever enters the scheduler stays
   base::Atom<bool> world_stopping{false};
   base::Atom<bool> overcommitted{false};   // more Ps than CPUs

@@ -199,9 +199,14 @@ void stop_the_world_for_exit(std::int64_t limit_ns) noexcept {
   // before the deadlock check looks at threads: the one that exits is not asleep with the rest.
   Machine* const m = os::current_m();
   if (m != nullptr) scheduler.threads.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
+  scheduler.exiting_thread = os::thread_id();
   scheduler.exiting.store_release(true);  // pairs: exiting
   if (our_turn) begin_stop(deadline);
   if (m != nullptr && m->p != nullptr) release_processor(*m);
+}
+
+bool ends_the_process() noexcept {
+  return WEFT_UNLIKELY(scheduler.exiting.load_acquire()) && scheduler.exiting_thread == os::thread_id();  // pairs: exiting
 }
 
 void stay_out_of_the_way() noexcept {

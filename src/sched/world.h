@@ -20,6 +20,8 @@ void change_policy(Policy* policy) noexcept;
 
 // For the end of the process: stops what can be stopped within the limit and never starts again.
 void stop_the_world_for_exit(std::int64_t limit_ns) noexcept;
+// The calling thread has called that: it is in exit().
+bool ends_the_process() noexcept;
 // A thread that comes back after that.
 [[noreturn]] void stay_out_of_the_way() noexcept;
 
