@@ -332,7 +332,6 @@ void expect_sane(const weft::stats& stats, int maxprocs) {
   EXPECT_LE(stats.running, limit);
   EXPECT_LE(stats.spinning, limit);
   EXPECT_LE(stats.idle_ps, limit);
-  EXPECT_LE(stats.running + stats.idle_ps, limit + 1) << "not one moment, but nearly";
   EXPECT_LE(stats.steals_won, stats.steals_tried);
   EXPECT_LE(stats.threads, stats.threads_created);
   EXPECT_LE(stats.stw_last_ns, stats.stw_max_ns);
@@ -390,6 +389,13 @@ TEST_P(Runtime, counters_can_be_read_at_any_time) {
     EXPECT_GE(now.steals_tried, last.steals_tried);
     EXPECT_GE(now.threads_created, last.threads_created);
     last = now;
+    // What is read one after the other need not fit together, unless nothing moves meanwhile.
+    if (i % 16 == 0) {
+      weft::runtime::stop_the_world([&] {
+        const weft::stats still = weft::runtime::read_stats();
+        EXPECT_LE(still.running + still.idle_ps + still.in_syscall, static_cast<std::uint64_t>(procs()));
+      });
+    }
     weft::this_goroutine::sleep_for(20us);
   }
   stop = true;
