@@ -10,6 +10,7 @@
 
 #include "weft/detail/clock.h"
 #include "weft/detail/launch.h"
+#include "weft/detail/preemptible_scope.h"
 #include "weft/detail/task_core.h"
 #include "weft/error.h"
 #include "weft/runtime.h"
@@ -260,6 +261,20 @@ struct no_preempt {
   no_preempt();
   ~no_preempt();
   no_preempt(const no_preempt&) = delete;
+};
+
+// A region of computing that may be stopped between any two instructions, in code without preemption checks, too; it goes on
+// on the same thread. For code that holds no lock others need, and keeps nothing half changed that they look at. Without it such
+// code loses its processor, but computes on beside the others. Calls of other libraries inside are not stopped that way; on
+// aarch64, and in statically linked programs, none are. Nests.
+class preemptible {
+ public:
+  preemptible() noexcept;
+  ~preemptible();
+  preemptible(const preemptible&) = delete;
+
+ private:
+  detail::preemptible_scope scope_;
 };
 
 namespace detail {

@@ -4,6 +4,7 @@
 
 #include "api/start.h"
 #include "api/thread_locals.h"
+#include "os/code_range.h"
 #include "sched/dispatch.h"
 #include "sched/handoff.h"
 #include "sched/locals.h"
@@ -152,5 +153,16 @@ void unlock_os_thread() {
 
 no_preempt::no_preempt() { sched::forbid_preemption(); }
 no_preempt::~no_preempt() { sched::allow_preemption(); }
+
+__attribute__((noinline)) preemptible::preemptible() noexcept {
+  sched::Goroutine* g = os::current_g();
+  if (g == nullptr) return;  // a plain thread: the system stops it
+  const os::CodeRange code = os::code_around(__builtin_return_address(0));
+  scope_ = {g->preemptible, code.begin, code.end};
+  g->preemptible = &scope_;
+}
+preemptible::~preemptible() {
+  if (sched::Goroutine* g = os::current_g()) g->preemptible = scope_.outer;
+}
 
 }  // namespace weft

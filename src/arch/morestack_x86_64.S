@@ -9,54 +9,7 @@
  * The function goes on at R + 1; weft_at_function_entry moves R there. */
 #if defined(__x86_64__)
 
-/* Saves what the compiler believes untouched: general registers below rbp, then the vector state, 64-byte aligned. */
-.macro save_all_registers
-  pushq %rax
-  pushq %rdi
-  pushq %rsi
-  pushq %rdx
-  pushq %rcx
-  pushq %r8
-  pushq %r9
-  pushq %r10
-  pushq %r11
-  movl weft_vector_state(%rip), %eax
-  testl %eax, %eax
-  jz 1f /* not known yet: before the constructors nobody can have asked */
-  subq %rax, %rsp
-  andq $-64, %rsp
-  xorl %edx, %edx
-  movq %rdx, 512(%rsp) /* the header has to start as zero */
-  movq %rdx, 520(%rsp)
-  movq %rdx, 528(%rsp)
-  movq %rdx, 536(%rsp)
-  movq %rdx, 544(%rsp)
-  movq %rdx, 552(%rsp)
-  movq %rdx, 560(%rsp)
-  movq %rdx, 568(%rsp)
-  movl weft_vector_state+4(%rip), %eax
-  xsave64 (%rsp)
-1:
-  andq $-16, %rsp
-.endm
-
-.macro restore_all_registers
-  movl weft_vector_state+4(%rip), %eax
-  testl %eax, %eax
-  jz 1f
-  xorl %edx, %edx
-  xrstor64 (%rsp)
-1:
-  movq -72(%rbp), %r11
-  movq -64(%rbp), %r10
-  movq -56(%rbp), %r9
-  movq -48(%rbp), %r8
-  movq -40(%rbp), %rcx
-  movq -32(%rbp), %rdx
-  movq -24(%rbp), %rsi
-  movq -16(%rbp), %rdi
-  movq -8(%rbp), %rax
-.endm
+#include "arch/save_registers_x86_64.h"
 
   .text
   .globl weft_morestack
@@ -77,10 +30,10 @@ __morestack_non_split:
   .cfi_rel_offset %rbp, 0
   movq %rsp, %rbp
   .cfi_def_cfa_register %rbp
-  save_all_registers
+  save_registers
   movq %rbp, %rdi
   call weft_at_function_entry
-  restore_all_registers
+  restore_registers
   leave
   .cfi_def_cfa %rsp, 8
   ret

@@ -331,6 +331,7 @@ stats read_stats() {
   result.spins = sched::total(Counter::kSpins);
   result.starts = sched::total(Counter::kStarts);
   result.exiles = sched::total(Counter::kExiles);
+  result.injections = sched::total(Counter::kInjections);
   std::uint64_t runnable = scheduler.inject.size() + scheduler.idle_priority.size() + scheduler.starved.size();
   for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) {
     const sched::Processor& p = *scheduler.processors[i];

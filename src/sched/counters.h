@@ -31,6 +31,7 @@ enum class Counter : std::uint8_t {
   kPreemptsDone,
   kPreemptsRefused,
   kExiles,
+  kInjections,
   kNetpollWakeups,
   kTimersFired,
   kThreadsThrottled,

@@ -18,6 +18,10 @@
 //               then switches; the switch stores sp last. Whoever takes it from a queue waits for sp != null (but never on
 //               the stack of another published goroutine: two such waits could wait for each other): no hook runs after
 //               the switch. The memory is never unmapped: a stale pointer reads a dead G, not a fault.
+namespace weft::detail {
+struct preemptible_scope;
+}
+
 namespace weft::sched {
 
 struct Goroutine;
@@ -77,6 +81,7 @@ struct alignas(base::kCacheLine) Goroutine {
   std::string* name = nullptr;
   std::uint64_t parent = 0;
   std::uint32_t stack_bytes = 0;  // usable
+  const detail::preemptible_scope* preemptible = nullptr;  // the innermost one (preempt.h)
   arch::Fiber fiber;
 
   std::byte* stack_top() noexcept { return reinterpret_cast<std::byte*>(this); }

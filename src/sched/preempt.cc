@@ -8,12 +8,16 @@
 #include <cstring>
 #include <mutex>
 
+#include "arch/inject.h"
 #include "arch/preempt_check.h"
+#include "arch/vector_state.h"
 #include "base/delay_site.h"
+#include "base/sanitizer.h"
 #include "os/keep_errno.h"
 #include "sched/dispatch.h"
 #include "sched/handoff.h"
 #include "sched/hooks.h"
+#include "weft/detail/preemptible_scope.h"
 
 // All code of libweft.a is in sections of this name (cmake/GatherText.cmake); absent where that step was left out.
 extern "C" {
@@ -34,8 +38,10 @@ bool in_runtime(std::uintptr_t pc) noexcept {
 
 // From the signal handler outwards: past the handler's own frames, then user code only, then weft_goroutine_main.
 struct StackWalk {
+  const detail::preemptible_scope* scope = nullptr;
   bool interrupted = false;  // past the signal frame
   bool clean = false;
+  bool own_code = true;  // from the scope inwards: of the scope's module
   std::size_t frames = 0;
 };
 
@@ -47,16 +53,30 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
   if (!walk.interrupted) return _URC_NO_REASON;
   if (++walk.frames > kLongestStack) return _URC_END_OF_STACK;
   const std::uintptr_t pc = exact != 0 ? ip : ip - 1;
-  if (!in_runtime(pc)) return _URC_NO_REASON;
+  if (!in_runtime(pc)) {
+    const bool inside = exact != 0 || _Unwind_GetCFA(context) <= reinterpret_cast<std::uintptr_t>(walk.scope);
+    if (walk.scope != nullptr && inside)
+      walk.own_code &= pc - walk.scope->code_begin < walk.scope->code_end - walk.scope->code_begin;
+    return _URC_NO_REASON;
+  }
   walk.clean = exact == 0 && _Unwind_GetRegionStart(context) == reinterpret_cast<std::uintptr_t>(&weft_goroutine_main);
   return _URC_END_OF_STACK;
 }
 
-bool interrupted_user_code() noexcept {
-  if (__start_weft_text == nullptr) return false;
+StackWalk walk_interrupted_stack(const Goroutine* g) noexcept {
   StackWalk walk;
-  _Unwind_Backtrace(next_frame, &walk);
-  return walk.clean;
+  walk.scope = g->preemptible;
+  if (__start_weft_text != nullptr) _Unwind_Backtrace(next_frame, &walk);
+  return walk;
+}
+
+// Sanitizers put code of their own between that of the user, with locks of its own.
+constexpr bool kMayInject = !WEFT_ASAN && !WEFT_TSAN;
+
+bool may_inject(const Goroutine* g, const StackWalk& walk, const void* ucontext) noexcept {
+  if (!kMayInject || g->preemptible == nullptr || !walk.own_code || ucontext == nullptr) return false;
+  const std::uintptr_t sp = arch::interrupted_stack_pointer(ucontext);
+  return sp >= true_guard(g) && sp < reinterpret_cast<std::uintptr_t>(g);
 }
 
 bool may_be_exiled(const Machine* m, const Goroutine* g, const Processor* p) noexcept {
@@ -122,16 +142,18 @@ bool ask_by_signal(Processor& p) noexcept {
   return syscall(SYS_tgkill, getpid(), m->tid, scheduler.preempt_signal) == 0;
 }
 
-void on_preempt_signal() noexcept {
+void on_preempt_signal(void* ucontext) noexcept {
   const os::KeepErrno keep;
   Machine* m = os::current_m();
   Goroutine* g = os::current_g();
   Processor* p = os::current_p();
   if (!may_be_exiled(m, g, p)) return;  // it came too late
-  if (g->no_preempt != 0 || !interrupted_user_code()) {
+  const StackWalk walk = g->no_preempt == 0 ? walk_interrupted_stack(g) : StackWalk{};
+  if (!walk.clean) {
     p->counters.bump(Counter::kPreemptsRefused);
     return;
   }
+  if (may_inject(g, walk, ucontext) && arch::inject_call(ucontext)) return;
   p->counters.bump(Counter::kPreemptsDone);
   p->counters.bump(Counter::kExiles);
   scheduler.exiles.fetch_add_relaxed(1);
@@ -139,6 +161,28 @@ void on_preempt_signal() noexcept {
   leave_processor_in_call(*m, g);
   arch::set_stack_guard(arch::kGiveWay);  // if there are checks after all, the next one is its return
   hooks.poke_sysmon();
+}
+
+// An injected call: nothing of the runtime was on the stack, and the goroutine has its P.
+extern "C" __attribute__((used)) void weft_at_injection() {
+  Goroutine* g = os::current_g();
+  Machine* m = os::current_m();
+  arch::set_stack_guard(guard_of(g));
+  os::current_p()->counters.bump(Counter::kPreemptsDone);
+  os::current_p()->counters.bump(Counter::kInjections);
+  const bool locked_already = (g->flags & kGLocked) != 0;
+  if (!locked_already) {
+    g->locked_m = m;
+    g->flags |= kGLocked;
+    m->locked_g = g;
+  }
+  give_way();
+  WEFT_DCHECK(os::current_m() == m, "who was stopped in the middle of its code goes on on its thread");
+  if (!locked_already) {
+    g->locked_m = nullptr;
+    g->flags = static_cast<std::uint8_t>(g->flags & ~kGLocked);
+    m->locked_g = nullptr;
+  }
 }
 
 Processor* return_from_exile() noexcept {
@@ -198,6 +242,10 @@ extern "C" __attribute__((used)) void weft_at_function_entry([[maybe_unused]] st
     resume = after_landing + 4;
   }
   frame[1] = reinterpret_cast<std::uintptr_t>(resume);
+  if (weft_vector_state.mask == 0) {  // what the arguments are in was not saved: it must not be lost
+    arch::set_stack_guard(0);
+    return;
+  }
   at_check(entry_sp, frame[-8]);
 #endif
 }

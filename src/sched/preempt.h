@@ -15,6 +15,9 @@
 //            the goroutine becomes what a blocking call makes of it (handoff.h): the P's word says "in call", sysmon takes the
 //            P and gives it to another M, and the goroutine computes on as a plain thread. Its next call of the runtime
 //            (own_processor) is its return.
+//   Inject   in a weft::preemptible scope the handler stops the goroutine itself, in the middle of its code (arch/inject.h): if
+//            every frame from the scope inwards is code of the scope's own module, so that no lock of the C library is held.
+//            It is resumed by the same thread: what the compiler keeps of the thread (errno, thread_locals) stays true.
 //   Why so   who uses a P is code of the runtime between two instructions of the user. Asking the stack is exact and costs
 //            nothing where it counts; a counter kept by each entry of the runtime would cost each operation two stores.
 namespace weft::sched {
@@ -38,7 +41,7 @@ void ask_to_give_way(Processor& p) noexcept;
 bool ask_by_signal(Processor& p) noexcept;
 
 // The handler of that signal, on the interrupted thread.
-void on_preempt_signal() noexcept;
+void on_preempt_signal(void* ucontext) noexcept;
 
 // This thread's guard and flag may be set from now on; not any more.
 void offer_to_be_asked(Machine& m, volatile std::uint32_t* flag) noexcept;

@@ -13,8 +13,8 @@
 namespace weft::service {
 namespace {
 
-void on_signal(int, siginfo_t* info, void*) {
-  if (info->si_code == SI_TKILL && info->si_pid == getpid()) sched::on_preempt_signal();
+void on_signal(int, siginfo_t* info, void* context) {
+  if (info->si_code == SI_TKILL && info->si_pid == getpid()) sched::on_preempt_signal(context);
 }
 
 bool is_free(int signal) {

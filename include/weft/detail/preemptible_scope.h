@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+
+namespace weft::detail {
+
+// What weft::preemptible leaves for the handler of the preemption signal: in code of which module the goroutine may be stopped.
+struct preemptible_scope {
+  const preemptible_scope* outer = nullptr;
+  std::uintptr_t code_begin = 0, code_end = 0;  // equal: nowhere
+};
+
+}  // namespace weft::detail
