@@ -70,6 +70,8 @@ WEFT_ALWAYS_INLINE State* launch_task(prepared_task prepared, C&& closure) {
   } undo{prepared};
   State* state = make_state<State>(prepared.block);
   undo.armed = false;
+  if (prepared.spawn.has_extra) [[unlikely]]
+    give_id(prepared.spawn, state->id());
   struct state_guard {
     State* state;
     ~state_guard() {

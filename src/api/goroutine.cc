@@ -10,6 +10,7 @@
 #include "sched/locals.h"
 #include "sched/machines.h"
 #include "sched/preempt.h"
+#include "sched/trace_points.h"
 #include "sched/waiter.h"
 #include "weft/go.h"
 
@@ -58,6 +59,7 @@ void set_name(std::string_view name) {
   g->flags |= sched::kGDetails;
   std::swap(g->name, copy);
   delete copy;
+  if (trace::recording()) trace::go_label(sched::trace_place(), name.data(), name.size());
 }
 
 void exit() {

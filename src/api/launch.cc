@@ -87,8 +87,10 @@ prepared_record prepare_record() {
   sched::Goroutine* g = os::current_g();
   if (WEFT_UNLIKELY(g == nullptr)) {
     api::ensure_started();
-    if (inheritable_locals() != nullptr) return prepare_extended({});
+    if (inheritable_locals() != nullptr || trace::recording()) return prepare_extended({});
   } else if (WEFT_UNLIKELY(g->locals != nullptr) && g->locals->has_inheritable()) {
+    return prepare_extended({});
+  } else if (trace::recording()) {  // a traced goroutine has an id from its creation on
     return prepare_extended({});
   }
   return {take_record(), false};
@@ -107,6 +109,8 @@ void abandon_record(prepared_record prepared) noexcept {
 void launch_record(prepared_record prepared) noexcept {
   sched::submit(sched::Runnable(prepared.record, prepared.has_extra));
 }
+
+void give_id(prepared_record prepared, std::uint64_t id) noexcept { extra_of(prepared.record)->id = id; }
 
 void release_extra(spawn_record* record) noexcept { destroy_extra(extra_of(record)); }
 

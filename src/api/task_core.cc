@@ -6,6 +6,7 @@
 #include "api/start.h"
 #include "base/delay_site.h"
 #include "sched/preempt.h"
+#include "sched/trace_points.h"
 #include "sched/waiter.h"
 #include "sched/world.h"
 #include "weft/go.h"
@@ -42,7 +43,12 @@ struct Joiner : Waiter {
 
 task_core::task_core() : id_(reserve_id()) {}
 
-void task_core::begin() noexcept { os::current_g()->id = id_; }
+void task_core::begin() noexcept {
+  sched::Goroutine* g = os::current_g();
+  if (g->id == id_) return;
+  if (trace::recording()) sched::trace_rename(g);
+  g->id = id_;
+}
 
 bool task_core::finish() noexcept {
   if (exited && is_main) {

@@ -13,6 +13,7 @@ namespace weft::base {
 namespace {
 
 Atom<DescribeThread> describe_thread{nullptr};
+Atom<LastWords> last_words{nullptr};
 
 std::size_t clamp_length(int printed, std::size_t size) {
   if (printed < 0) return 0;
@@ -35,6 +36,12 @@ void print_message(const char* format, va_list arguments, bool with_thread) noex
 
 void set_describe_thread(DescribeThread describe) noexcept { describe_thread.store_relaxed(describe); }
 
+void set_last_words(LastWords words) noexcept { last_words.store_relaxed(words); }
+
+void run_last_words() noexcept {
+  if (LastWords words = last_words.exchange_relaxed(nullptr)) words();
+}
+
 void write_stderr(const char* text, std::size_t length) noexcept {
   while (length > 0) {
     const ssize_t written = ::write(STDERR_FILENO, text, length);
@@ -50,6 +57,7 @@ void fatal(const char* format, ...) noexcept {
   va_start(arguments, format);
   print_message(format, arguments, true);
   va_end(arguments);
+  run_last_words();
   std::abort();
 }
 
@@ -58,6 +66,7 @@ void fatal_exit(int status, const char* format, ...) noexcept {
   va_start(arguments, format);
   print_message(format, arguments, false);
   va_end(arguments);
+  run_last_words();
   std::_Exit(status);
 }
 

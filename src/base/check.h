@@ -17,6 +17,11 @@ namespace weft::base {
 using DescribeThread = std::size_t (*)(char* buffer, std::size_t size) noexcept;
 void set_describe_thread(DescribeThread describe) noexcept;
 
+// Called once before the process ends by a fatal error, from any context, also a signal handler: what must not be lost with it.
+using LastWords = void (*)() noexcept;
+void set_last_words(LastWords words) noexcept;
+void run_last_words() noexcept;
+
 // write(2) until done; ignores errors (stderr may be closed).
 void write_stderr(const char* text, std::size_t length) noexcept;
 

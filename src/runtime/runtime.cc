@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/runtime.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 #include <cerrno>
@@ -28,12 +29,14 @@
 #include "sched/machines.h"
 #include "sched/preempt.h"
 #include "sched/roots.h"
+#include "sched/trace_points.h"
 #include "sched/world.h"
 #include "service/crash.h"
 #include "service/deadlock.h"
 #include "service/netpoll.h"
 #include "service/preempt_signal.h"
 #include "service/sysmon.h"
+#include "trace/collector.h"
 #include "weft/error.h"
 #include "weft/go.h"
 
@@ -45,6 +48,8 @@ using sched::Counter;
 using sched::scheduler;
 
 constexpr std::int64_t kExitLimitNs = 150'000'000;
+constexpr std::int64_t kTraceLimitNs = 10'000'000'000;  // a trace that is on is worth waiting for
+constexpr std::int64_t kCrashTraceLimitNs = 3'000'000'000;
 
 os::RankedMutex<base::Rank::kRuntimeStart> start_lock;
 options first_options;                    // of the first run(), read by start
@@ -82,12 +87,14 @@ void stop_at_exit() {
   if (getpid() != owner_pid || scheduler.exiting.load_acquire()) return;  // pairs: exiting
   sched::stop_the_world_for_exit(kExitLimitNs);
   sched::show_stacks_to_leak_checkers();
+  trace::finish(trace::Ending::kExit, kTraceLimitNs);
 }
 
 void before_fork() { scheduler.machines_lock.lock(); }
 void after_fork_in_parent() { scheduler.machines_lock.unlock(); }
 void after_fork_in_child() {
   scheduler.machines_lock.unlock();
+  trace::forget_collector_in_child();
   service::netpoll().forget_after_fork();
   sched::forked_in_child();
 }
@@ -116,10 +123,30 @@ std::size_t describe_thread(char* buffer, std::size_t size) noexcept {
 }
 
 void thread_started() {
+  trace::prepare_thread();
   service::allow_preempt_signal();
   sched::offer_to_be_asked(*os::current_m(), &detail::preempt_requested);
 }
 void thread_ending() { sched::withdraw_offer(*os::current_m()); }
+
+// --- tracing ---
+
+void set_up_tracing() {
+  trace::CollectorSetup setup;
+  setup.reasons = sched::trace_reasons();
+  setup.for_each_waiting = sched::trace_waiting;
+  setup.thread_started = service::add_helper_thread;
+  trace::set_up_collector(std::move(setup));
+  base::set_last_words([]() noexcept { trace::finish(trace::Ending::kCrash, kCrashTraceLimitNs); });
+}
+
+void trace_to(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int error = fd < 0 ? errno : trace::start_file(fd);
+  if (error != 0)
+    base::fatal_exit(2, "weft: WEFT_TRACE=%s: cannot be written (%s); give the path of a file that can be",
+                     runtime::quote_for_message(path).c_str(), std::strerror(error));
+}
 
 // --- start ---
 
@@ -185,6 +212,8 @@ void start_locked() {
                      "weft: the system refuses to create the first thread of the runtime (%s); raise the limit on "
                      "threads (ulimit -u, pids.max)",
                      std::strerror(errno));
+  set_up_tracing();
+  if (environment.trace_path) trace_to(*environment.trace_path);
   std::atexit(stop_at_exit);
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }

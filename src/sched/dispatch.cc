@@ -11,6 +11,7 @@
 #include "sched/machines.h"
 #include "sched/preempt.h"
 #include "sched/spawn.h"
+#include "sched/trace_points.h"
 #include "sched/world.h"
 
 namespace weft::sched {
@@ -360,6 +361,7 @@ void submit(Runnable record) noexcept {
   Processor* p = os::current_p();
   arch::fiber_release(record.record());
   count(p, Counter::kSpawns);
+  if (trace::recording()) trace_spawn(record);
   if (WEFT_UNLIKELY(record.has_extra()) && extra_of(record).idle) {
     scheduler.idle_priority.push(record);
     wake_for_queued_work(p);

@@ -36,6 +36,7 @@ struct SpawnExtra {
   std::uint64_t id = 0;  // 0: given at the start
   std::uint64_t parent = 0;
   Locals* inherited = nullptr;
+  trace::Mark mark;
   Goroutine* g = nullptr;  // with a stack of its own size: taken at the spawn, so that who asks for too much hears of it there
 };
 
@@ -76,6 +77,7 @@ struct alignas(base::kCacheLine) Goroutine {
   Machine* locked_m = nullptr;
   std::byte* stack_bottom = nullptr;  // lowest usable address
   std::int32_t site = 0;
+  trace::Mark mark;
   Locals* locals = nullptr;
 
   std::string* name = nullptr;
@@ -87,11 +89,14 @@ struct alignas(base::kCacheLine) Goroutine {
   std::byte* stack_top() noexcept { return reinterpret_cast<std::byte*>(this); }
 };
 
+// The tracer is on: tells it of the move that g is about to make.
+void trace_move(Goroutine* g, GStatus from, GStatus to) noexcept;
+
 // Every change of state goes through here: the check, and the tracer's hook. A plain store: the owner writes.
 inline void transition(Goroutine* g, GStatus from, GStatus to) noexcept {
   WEFT_DCHECK(g->status.load_relaxed() == from, "a goroutine changes state only from the state its owner put it in");
   WEFT_DCHECK(is_legal_move(from, to), "a goroutine moves only along the table in status.h");
-  trace::goroutine_moved(g->id, static_cast<unsigned>(from), static_cast<unsigned>(to));
+  if (trace::recording()) trace_move(g, from, to);
   g->status.store_relaxed(to);  // published together with the G by the queue or switch that follows
 }
 

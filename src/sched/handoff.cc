@@ -95,14 +95,15 @@ void leave_call() noexcept {
 }
 
 bool take_from_call(Processor& p, std::uint64_t word) noexcept {
+  trace::StealSection section;
   scheduler.in_call.fetch_add_relaxed(1);  // before the P can become idle: the deadlock check must see one of the two
   if (!p.word.cas_acq_rel(word, Processor::make_word(PStatus::kIdle, 0, 0))) {  // pairs: processor.word
     scheduler.in_call.fetch_add_relaxed(-1);
     return false;
   }
   WEFT_DELAY_SITE("call.taken");
+  section.took(&p.mark, p.id, p.m != nullptr ? static_cast<std::uint64_t>(p.m->tid) : 0);
   p.m = nullptr;
-  trace::processor_stolen(p.id);
   return true;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <sys/types.h>
+#include <cstddef>
 #include <cstdint>
 
 #include "arch/fiber_sanitizer.h"
@@ -33,6 +34,13 @@ enum class Placement : std::uint8_t {
   kPlaced,   // the M has to undo it
 };
 
+// Code addresses, innermost first.
+struct WalkedStack {
+  static constexpr std::size_t kMax = 32;
+  void* pcs[kMax];
+  std::size_t count = 0;
+};
+
 struct alignas(base::kCacheLine) Machine {
   // --- this thread ---
   void* g0_sp = nullptr;
@@ -52,6 +60,7 @@ struct alignas(base::kCacheLine) Machine {
   Processor* call_p = nullptr;
   const void* call_frame = nullptr;  // of the function that entered the call, for dumps
   const void* call_pc = nullptr;
+  const WalkedStack* interrupted = nullptr;  // where the preemption signal came, while that is recorded
   arch::Fiber fiber;
 
   // --- shared ---

@@ -15,6 +15,7 @@
 #include "sched/dispatch.h"
 #include "sched/handoff.h"
 #include "sched/hooks.h"
+#include "sched/trace_points.h"
 #include "sched/world.h"
 
 extern "C" thread_local weft::os::Current weft_current __attribute__((tls_model("initial-exec")));
@@ -368,7 +369,7 @@ void acquire_processor(Machine& m, Processor& p) noexcept {
   m.p = &p;
   p.m = &m;
   p.last_m = &m;
-  trace::processor_moved(p.id, 0, static_cast<unsigned>(PStatus::kRunning));
+  if (trace::recording()) trace_acquire(p);
   p.word.store_release(Processor::make_word(PStatus::kRunning, m.id, 0));  // pairs: processor.word
   os::set_current_p(&p);
   if (WEFT_UNLIKELY(scheduler.sysmon_asleep.load_seq_cst())) hooks.poke_sysmon();  // pairs: sysmon.asleep
@@ -377,7 +378,7 @@ void acquire_processor(Machine& m, Processor& p) noexcept {
 Processor& release_processor(Machine& m) noexcept {
   Processor& p = *m.p;
   WEFT_DCHECK(p.m == &m, "an M gives up only the P it is wired to (S1)");
-  trace::processor_moved(p.id, static_cast<unsigned>(PStatus::kRunning), 0);
+  if (trace::recording()) trace_release(p);
   m.p = nullptr;
   p.m = nullptr;
   p.word.store_release(Processor::make_word(PStatus::kIdle, 0, 0));  // pairs: processor.word

@@ -43,6 +43,7 @@ struct StackWalk {
   bool clean = false;
   bool own_code = true;  // from the scope inwards: of the scope's module
   std::size_t frames = 0;
+  WalkedStack user;
 };
 
 _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
@@ -57,6 +58,7 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
     const bool inside = exact != 0 || _Unwind_GetCFA(context) <= reinterpret_cast<std::uintptr_t>(walk.scope);
     if (walk.scope != nullptr && inside)
       walk.own_code &= pc - walk.scope->code_begin < walk.scope->code_end - walk.scope->code_begin;
+    if (walk.user.count < WalkedStack::kMax) walk.user.pcs[walk.user.count++] = reinterpret_cast<void*>(pc);
     return _URC_NO_REASON;
   }
   walk.clean = exact == 0 && _Unwind_GetRegionStart(context) == reinterpret_cast<std::uintptr_t>(&weft_goroutine_main);
@@ -158,7 +160,9 @@ void on_preempt_signal(void* ucontext) noexcept {
   p->counters.bump(Counter::kExiles);
   scheduler.exiles.fetch_add_relaxed(1);
   m->exiled.store_relaxed(true);
+  m->interrupted = &walk.user;
   leave_processor_in_call(*m, g);
+  m->interrupted = nullptr;
   arch::set_stack_guard(arch::kGiveWay);  // if there are checks after all, the next one is its return
   hooks.poke_sysmon();
 }

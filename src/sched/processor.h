@@ -76,6 +76,7 @@ struct alignas(base::kCacheLine) Processor {
   RecordDeque<Runnable, kDequeCapacity> deque;
   alignas(base::kCacheLine) base::Atom<std::uintptr_t> inbox{0};  // A53: chain pushed by others, taken whole by anybody
   TimerHeap timers;
+  trace::Mark mark;
 
   PStatus status() const noexcept { return status_of(word.load_relaxed()); }  // for observers; owners know
   static PStatus status_of(std::uint64_t word_bits) noexcept { return static_cast<PStatus>(word_bits & 0xff); }

@@ -18,6 +18,7 @@ Goroutine* take_goroutine_for(Processor& p, Runnable record) noexcept {
   g->flags |= kGDetails;
   if (extra.idle) g->flags |= kGIdle;
   g->id = extra.id;
+  g->mark.word.store_relaxed(extra.mark.word.load_relaxed());
   g->parent = extra.parent;
   g->locals = extra.inherited;
   extra.inherited = nullptr;

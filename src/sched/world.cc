@@ -13,6 +13,7 @@
 #include "sched/handoff.h"
 #include "sched/machines.h"
 #include "sched/preempt.h"
+#include "sched/trace_points.h"
 #include "sched/waiter.h"
 
 namespace weft::sched {
@@ -116,7 +117,7 @@ bool wait_until_stopped(const Processor* own, std::int64_t deadline_ns) noexcept
 }
 
 bool begin_stop(std::int64_t deadline_ns) noexcept {
-  trace::world_stopping();
+  if (trace::recording()) trace_world_stopping();
   stop_began_ns = os::now_ns();
   const Processor* own = os::current_p();
   scheduler.stopped_note.clear();
@@ -183,7 +184,7 @@ void start_the_world() noexcept {
     }
   }
   remember_pause();
-  trace::world_started();
+  if (trace::recording()) trace_world_started();
   turn.pass_on();
   allow_preemption();
   // Global work, timers: one of the idle Ps looks after them.
@@ -267,7 +268,7 @@ void resize(std::uint32_t n) noexcept {
   scheduler.maxprocs.store_release(n);           // pairs: maxprocs
   const int cpus = os::allowed_cpu_count();
   scheduler.overcommitted.store_relaxed(cpus > 0 && n > static_cast<std::uint32_t>(cpus));
-  trace::maxprocs_changed(n);
+  if (trace::recording()) trace_maxprocs(n);
 }
 
 void change_policy(Policy* policy) noexcept {

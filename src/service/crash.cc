@@ -96,6 +96,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const sched::StackPool::Place place = scheduler.stacks.find(info->si_addr);
   if (place.g != nullptr && place.in_guard && g == place.g) {
     print_overflow(g, info->si_addr, interrupted_at(context));
+    base::run_last_words();
     struct sigaction by_default{};
     by_default.sa_handler = SIG_DFL;
     sigaction(signal, &by_default, nullptr);
@@ -106,6 +107,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   if (g != nullptr && info->si_code > 0 && !reported) {
     reported = 1;
     print_fault(g, signal, info->si_addr, context);
+    base::run_last_words();
   }
 #endif
   errno = saved_errno;
@@ -162,6 +164,7 @@ bool says_the_same_again([[maybe_unused]] std::terminate_handler handler) {
     print(text, std::snprintf(text, sizeof text, "fatal error: %s: uncaught exception\n", who));
     print_exception();
     print_stack(nullptr);
+    base::run_last_words();
   }
   if (previous_terminate != nullptr && !(g != nullptr && says_the_same_again(previous_terminate))) previous_terminate();
   std::abort();

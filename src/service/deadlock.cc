@@ -53,12 +53,14 @@ void write_out(void*, std::string_view text) { base::write_stderr(text.data(), t
     for (;;) os::Note().wait();  // another M is printing and will end the process
   base::write_stderr(headline.data(), headline.size());
   sched::dump_goroutines(write_out, nullptr, {.goroutines = 1000});
+  base::run_last_words();
   std::_Exit(2);
 }
 
 }  // namespace
 
 void set_helper_threads(int count) { helper_threads.store_relaxed(count); }
+void add_helper_thread() { helper_threads.fetch_add_relaxed(1); }
 
 void check_for_deadlock() {
   if (scheduler.exiting.load_acquire()) {  // pairs: exiting

@@ -12,5 +12,6 @@ void check_for_deadlock();
 
 // The number of threads the runtime itself has beside its Ms.
 void set_helper_threads(int count);
+void add_helper_thread();  // one more, for the rest of the process's life
 
 }  // namespace weft::service

@@ -242,6 +242,7 @@ class Sysmon {
     sched::stop_the_world_for_exit(1'000'000'000);
     sched::dump_goroutines([](void*, std::string_view text) { base::write_stderr(text.data(), text.size()); }, nullptr,
                            {.goroutines = 10'000});
+    base::run_last_words();
     std::_Exit(2);
   }
 

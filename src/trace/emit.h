@@ -1,17 +1,104 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
-// The tracer's face: one inline function per event, called by the owner of the object while it owns it. Empty while there is
-// no recorder; the scheduler never names anything else of tracing.
+#include "base/atomic.h"
+#include "base/check.h"
+
+// The tracer's face. The scheduler asks recording() at each change of state, one load and one branch that is never taken while
+// nobody traces, and only then tells what happens.
+//   When      by the owner of the object, before the change can be seen by others: what depends on an event is recorded later
+//             or in a later generation, never earlier. A P is taken from a call inside a StealSection for the same reason.
+//   What      the place (P and goroutine of this thread before the event) and the object. The recorder compares the place with
+//             what it has written about this thread so far and writes what is missing: nobody has to stop for a trace to begin.
+//   Switches  none of these functions may switch; the place is a copy.
 namespace weft::trace {
 
-inline void goroutine_moved(std::uint64_t, unsigned, unsigned) noexcept {}
-inline void goroutine_created(std::uint64_t, std::uint64_t) noexcept {}
-inline void processor_moved(std::uint32_t, unsigned, unsigned) noexcept {}
-inline void processor_stolen(std::uint32_t) noexcept {}
-inline void world_stopping() noexcept {}
-inline void world_started() noexcept {}
-inline void maxprocs_changed(std::uint32_t) noexcept {}
+// What the tracer remembers of a goroutine or P, inside the object: generation, sequence number and state in one word, written by
+// the object's owner. Zero: never mentioned.
+struct Mark {
+  base::Atom<std::uint64_t> word{0};
+};
+
+struct Place {
+  Mark* p = nullptr;  // null: the thread holds no P
+  std::uint64_t p_id = 0;
+  Mark* g = nullptr;  // null: the thread runs no goroutine, or one that is on its way out
+  std::uint64_t g_id = 0;
+  // Where frame pointers may lead; no stack is recorded without it.
+  const void* stack_low = nullptr;
+  const void* stack_high = nullptr;
+  const void* frame = nullptr;
+  // Or the stack itself, where somebody has walked it already.
+  void* const* pcs = nullptr;
+  std::size_t pc_count = 0;
+};
+
+// Who is created, started, unblocked.
+struct Other {
+  Mark* mark;
+  std::uint64_t id;
+  const void* entry = nullptr;  // the new goroutine's first frame in a listing: where it was spawned
+};
+
+// Each thread that may be interrupted by the preemption signal calls it once before: there it could not allocate.
+void prepare_thread() noexcept;
+
+extern base::Atom<std::uint32_t> recording_flag;
+inline bool recording() noexcept { return WEFT_UNLIKELY(recording_flag.load_relaxed() != 0); }
+
+// Reasons and kinds are entries of the table given to set_reasons(): small numbers, known before the first event.
+using Reason = std::uint8_t;
+
+void go_create(const Place& place, const Other& created) noexcept;
+// Also: created before anybody listened, and running for the first time.
+void go_start(const Place& place, const Other& started) noexcept;
+void go_block(const Place& place, Reason reason) noexcept;
+void go_stop(const Place& place, Reason reason) noexcept;
+void go_destroy(const Place& place) noexcept;
+void go_unblock(const Place& place, const Other& woken) noexcept;
+void go_label(const Place& place, const char* text, std::size_t length) noexcept;
+
+void call_begin(const Place& place) noexcept;
+void call_end(const Place& place, const Other& who) noexcept;  // with the P it had, or another: place.p
+void call_end_without(const Other& who) noexcept;              // without a P: runnable
+
+void proc_start(const Place& place) noexcept;  // place.p has just become this thread's
+void proc_stop(const Place& place) noexcept;
+void procs_change(const Place& place, std::uint64_t count) noexcept;
+
+// Around the exchange that takes a P from a call.
+class StealSection {
+ public:
+  StealSection() noexcept : lane_(recording() ? begin() : nullptr) {}
+  ~StealSection() {
+    if (WEFT_UNLIKELY(lane_ != nullptr)) end(lane_);
+  }
+  StealSection(const StealSection&) = delete;
+  void took(Mark* p, std::uint64_t p_id, std::uint64_t from_thread) noexcept {
+    if (WEFT_UNLIKELY(lane_ != nullptr)) write(lane_, p, p_id, from_thread);
+  }
+
+ private:
+  static void* begin() noexcept;
+  static void write(void* lane, Mark* p, std::uint64_t p_id, std::uint64_t from_thread) noexcept;
+  static void end(void* lane) noexcept;
+  void* lane_;
+};
+
+void world_stopping(const Place& place, Reason kind) noexcept;
+void world_started(const Place& place) noexcept;
+
+// User annotations.
+void task_begin(const Place& place, std::uint64_t task, std::uint64_t parent, const char* name,
+                std::size_t length) noexcept;
+void task_end(const Place& place, std::uint64_t task) noexcept;
+// Regions nest: one whose begin is in another session, or on the other side of a gap, must not end. 0: not recorded.
+std::uint32_t region_begin(const Place& place, std::uint64_t task, const char* name, std::size_t length) noexcept;
+void region_end(const Place& place, std::uint32_t begun, std::uint64_t task, const char* name,
+                std::size_t length) noexcept;
+void user_log(const Place& place, std::uint64_t task, const char* key, std::size_t key_length, const char* text,
+              std::size_t text_length) noexcept;
 
 }  // namespace weft::trace

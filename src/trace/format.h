@@ -6,7 +6,7 @@
 #include <string_view>
 
 // The facts of Go's execution trace, version 2, as `go tool trace` 1.23 and newer reads it. The recorder writes by these
-// tables, the validator and `weft trace` read by them; no other file knows a number of the format. It uses nothing of weft.
+// tables, the replay and `weft trace` read by them; no other file knows a number of the format. It uses nothing of weft.
 //
 // File      = header (16 bytes), then batches. Every number but the header is a LEB128 varint of at most 64 bits.
 // Batch     = kEventBatch generation m time size, then `size` bytes (<= kMaxBatch). One M's batches stand in the order they were

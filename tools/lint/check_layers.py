@@ -11,7 +11,7 @@
 - Public headers (include/weft) include the standard library and <weft/...>, nothing of src/.
 - Below api, of the public headers only the plain-data ones (detail/, error.h, runtime.h, go.h) may be included.
 - tests/ and examples/ use public headers only ("support/..." within tests; models may include src/); tools/ see
-  public headers, trace/format.h and one another. A unit test (x_test.cc in src/) may include anything.
+  public headers, trace/format.h and one another. A unit test (x_test.cc in src/ or tools/) may include anything.
 """
 import re
 import sys
@@ -99,7 +99,8 @@ def check_user(tree, path):
         if kind == "tests":
             allowed = tree.exists("tests/" + target) or tree.exists(beside) or path.startswith("tests/model/")
         elif kind == "tools":
-            allowed = target == "trace/format.h" or tree.exists("tools/" + target) or tree.exists(beside)
+            allowed = target == "trace/format.h" or tree.exists("tools/" + target) or tree.exists(beside) \
+                or path.endswith("_test.cc") and (tree.exists("src/" + target) or tree.exists("tests/" + target))
         else:
             allowed = tree.exists(beside)
         if not allowed or target.startswith("../") or "/../" in target:

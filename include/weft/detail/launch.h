@@ -50,6 +50,8 @@ prepared_task prepare_task(std::size_t state_size);
 prepared_task prepare_task(const go_options& options, std::size_t state_size);
 void abandon_record(prepared_record prepared) noexcept;
 void launch_record(prepared_record prepared) noexcept;
+// An extended record's goroutine will have this id.
+void give_id(prepared_record prepared, std::uint64_t id) noexcept;
 // Entry of a closure whose own entry is out of 32-bit reach: {function, pointer}.
 void far_entry(spawn_record* record);
 // Frees the extra word of a record that is about to run.

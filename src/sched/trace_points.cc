@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "sched/trace_points.h"
+
+#include "sched/spawn.h"
+#include "trace/format.h"
+
+namespace weft::sched {
+namespace {
+
+constexpr int kWaitReasons = static_cast<int>(WaitReason::kSignal) + 1;
+enum : trace::Reason {
+  kReasonYield = kWaitReasons,
+  kReasonPreempted,
+  kReasonStop,
+};
+
+// The thread's place before the event. `frame`: of the function that the scheduler called.
+trace::Place place_from(const void* frame) noexcept {
+  trace::Place place;
+  if (Processor* p = os::current_p()) {
+    place.p = &p->mark;
+    place.p_id = p->id;
+  }
+  Goroutine* g = os::current_g();
+  if (g == nullptr) return place;
+  if (place.p != nullptr && g->status.load_relaxed() == GStatus::kRunning) {
+    place.g = &g->mark;
+    place.g_id = g->id;
+  }
+  const Machine* m = os::current_m();
+  if (m != nullptr && m->interrupted != nullptr) {
+    place.pcs = m->interrupted->pcs;
+    place.pc_count = m->interrupted->count;
+  } else if (frame > g->stack_bottom && frame < static_cast<const void*>(g)) {
+    place.stack_low = g->stack_bottom;
+    place.stack_high = g;
+    place.frame = frame;
+  }
+  return place;
+}
+
+const void* origin_of(const SpawnRecord& record) noexcept {
+  return record.site != 0 ? code_address(record.site) : reinterpret_cast<const void*>(entry_of(record));
+}
+
+}  // namespace
+
+#define WEFT_PLACE place_from(__builtin_frame_address(0))
+
+__attribute__((noinline)) trace::Place trace_place() noexcept { return WEFT_PLACE; }
+
+__attribute__((noinline)) void trace_move(Goroutine* g, GStatus from, GStatus to) noexcept {
+  using enum GStatus;
+  const trace::Place place = WEFT_PLACE;
+  trace::Other other{&g->mark, g->id};
+  switch (from) {
+    case kRunning:
+      if (to == kWaiting) {
+        trace::go_block(place, static_cast<trace::Reason>(g->wait_reason));
+      } else if (to == kRunnable) {
+        const bool preempted = (os::current_p()->attention.load_relaxed() & kAttentionPreempt) != 0;
+        trace::go_stop(place, preempted ? kReasonPreempted : kReasonYield);
+      } else if (to == kInCall) {
+        trace::call_begin(place);
+      } else {
+        trace::go_destroy(place);
+      }
+      return;
+    case kWaiting:
+      trace::go_unblock(place, other);
+      if (to == kRunning) trace::go_start(place, other);  // called off
+      return;
+    case kRunnable: trace::go_start(place, other); return;
+    case kDead:
+      if ((g->flags & kGDetails) == 0) g->mark.word.store_relaxed(0);  // another one's, whose end went unrecorded
+      other.entry = origin_of(*g->record);
+      trace::go_start(place, other);
+      if (g->name != nullptr) {
+        trace::Place own = place;
+        own.g = &g->mark;
+        own.g_id = g->id;
+        trace::go_label(own, g->name->data(), g->name->size());
+      }
+      return;
+    case kInCall:
+      if (to == kRunning) {
+        trace::call_end(place, other);
+      } else {
+        trace::call_end_without(other);
+      }
+      return;
+  }
+}
+
+void trace_acquire(Processor& p) noexcept {
+  trace::Place place;
+  place.p = &p.mark;
+  place.p_id = p.id;
+  trace::proc_start(place);
+}
+
+__attribute__((noinline)) void trace_release(Processor&) noexcept { trace::proc_stop(WEFT_PLACE); }
+
+__attribute__((noinline)) void trace_spawn(Runnable record) noexcept {
+  if (!record.has_extra()) return;  // prepared before the session began: created when it starts
+  SpawnExtra& extra = extra_of(record);
+  if (extra.id == 0) {
+    Processor* p = os::current_p();
+    extra.id = p != nullptr ? new_goroutine_id(*p) : scheduler.next_id_range.fetch_add_relaxed(1);
+  }
+  trace::go_create(WEFT_PLACE, {&extra.mark, extra.id, origin_of(*record.record())});
+}
+
+__attribute__((noinline)) void trace_rename(Goroutine* g) noexcept {
+  trace::go_destroy(WEFT_PLACE);
+  g->mark.word.store_relaxed(0);
+}
+
+__attribute__((noinline)) void trace_world_stopping() noexcept { trace::world_stopping(WEFT_PLACE, kReasonStop); }
+__attribute__((noinline)) void trace_world_started() noexcept { trace::world_started(WEFT_PLACE); }
+__attribute__((noinline)) void trace_maxprocs(std::uint32_t n) noexcept { trace::procs_change(WEFT_PLACE, n); }
+
+std::vector<std::string> trace_reasons() {
+  std::vector<std::string> texts;
+  for (int i = 0; i < kWaitReasons; ++i) {
+    const auto reason = static_cast<WaitReason>(i);
+    std::string text = name_of(reason);
+    switch (reason) {  // the words by which Go's tools sort waits
+      case WaitReason::kMutex:
+      case WaitReason::kSharedMutexRead:
+      case WaitReason::kSharedMutexWrite:
+      case WaitReason::kWaitGroup:
+      case WaitReason::kCondition:
+      case WaitReason::kSemaphore:
+      case WaitReason::kLatch:
+      case WaitReason::kBarrier:
+      case WaitReason::kOnce:             text = "sync: " + text; break;
+      case WaitReason::kNilChanSend:
+      case WaitReason::kNilChanReceive:
+      case WaitReason::kEmptySelect:      text = "forever: " + text; break;
+      case WaitReason::kRead:
+      case WaitReason::kWrite:
+      case WaitReason::kIo:               text = "network: " + text; break;
+      default:                            break;
+    }
+    texts.push_back(std::move(text));
+  }
+  texts.emplace_back(trace::format::reason::kYield);
+  texts.emplace_back(trace::format::reason::kPreempted);
+  texts.emplace_back("stop the world");
+  return texts;
+}
+
+void trace_waiting(void (*introduce)(trace::Mark*, std::uint64_t word, std::uint64_t id)) {
+  // The word first: whoever moves the goroutine after that changes it, and the introduction comes to nothing.
+  scheduler.stacks.for_each([introduce](Goroutine* g) {
+    const std::uint64_t word = g->mark.word.load_acquire();  // pairs: trace.mark
+    if (g->status.load_relaxed() == GStatus::kWaiting && g->id != 0) introduce(&g->mark, word, g->id);
+  });
+}
+
+}  // namespace weft::sched

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <string>
+#include <vector>
+
+#include "sched/scheduler.h"
+#include "trace/emit.h"
+
+// From the scheduler's changes of state to the tracer's events. Called only while something is recorded.
+namespace weft::sched {
+
+void trace_acquire(Processor& p) noexcept;  // p is about to be this thread's
+void trace_release(Processor& p) noexcept;
+void trace_spawn(Runnable record) noexcept;
+// The running goroutine, spawned before the session began, is about to change its id: to readers it ends, and another appears.
+void trace_rename(Goroutine* g) noexcept;
+void trace_world_stopping() noexcept;
+void trace_world_started() noexcept;
+void trace_maxprocs(std::uint32_t n) noexcept;
+
+// P, goroutine and stack of the calling thread, for annotations.
+trace::Place trace_place() noexcept;
+
+// Texts of the reasons used in these events.
+std::vector<std::string> trace_reasons();
+// For the start of a session: every goroutine that waits.
+void trace_waiting(void (*introduce)(trace::Mark*, std::uint64_t word, std::uint64_t id));
+
+}  // namespace weft::sched

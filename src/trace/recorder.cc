@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT
+#include "trace/recorder.h"
+
+#include <sched.h>
+#include <algorithm>
+#include <new>
+
+#include "os/clock.h"
+#include "os/keep_errno.h"
+#include "os/memory.h"
+#include "os/thread.h"
+#include "trace/batch.h"
+
+namespace weft::trace {
+
+using format::Event;
+using format::GoStatus;
+using format::ProcStatus;
+
+constinit base::Atom<std::uint32_t> recording_flag{0};
+constinit Recorder recorder;
+
+namespace {
+
+#if defined(__x86_64__)
+constexpr unsigned kTimeShift = 4;  // some 6 ns: differences take a byte less
+#else
+constexpr unsigned kTimeShift = 0;
+#endif
+
+constexpr std::size_t kSectionBytes = kSectionEvents * format::kMaxTimedEvent;
+// A generation ends early when so much has been written: memory stays bounded while the sink keeps up.
+constexpr std::size_t kGenerationBytes = 16 * 1024 * 1024;
+
+thread_local constinit Lane* current_lane = nullptr;
+thread_local constinit bool thread_ended = false;
+
+// At the thread's end its lane is free to be reused once the collector has emptied it.
+struct LaneOwner {
+  bool armed = false;
+  ~LaneOwner() {
+    if (current_lane != nullptr) current_lane->ended.store_release(true);  // pairs: lane.ended
+    current_lane = nullptr;
+    thread_ended = true;
+  }
+};
+thread_local LaneOwner lane_owner;
+
+// Two samples far enough apart for a frequency that is right to 1e-5: one number holds for the whole file.
+std::uint64_t measure_frequency() noexcept {
+  const std::int64_t from_ns = os::now_ns();
+  const std::uint64_t from = os::ticks();
+  timespec pause{0, 5'000'000};
+  while (nanosleep(&pause, &pause) != 0) {
+  }
+  const std::int64_t to_ns = os::now_ns();
+  const std::uint64_t to = os::ticks();
+  const auto per_second =
+      static_cast<__uint128_t>(to - from) * 1'000'000'000u / static_cast<std::uint64_t>(to_ns - from_ns);
+  return std::max<std::uint64_t>(static_cast<std::uint64_t>(per_second >> kTimeShift), 1);
+}
+
+}  // namespace
+
+void prepare_thread() noexcept { lane_owner.armed = true; }  // the first access registers its destructor
+
+std::uint64_t Recorder::now() const noexcept { return ((os::ticks() - base_ticks_) >> kTimeShift) + 1; }
+
+// --- lanes ---
+
+Lane* Recorder::own_lane() noexcept {
+  if (WEFT_LIKELY(current_lane != nullptr)) return current_lane;
+  if (thread_ended) return nullptr;  // destructors of thread_locals that use weft: their events are nobody's
+  Lane* lane = new_lane();
+  if (lane == nullptr) return nullptr;
+  lane->thread = static_cast<std::uint64_t>(os::thread_id());
+  prepare_thread();
+  current_lane = lane;
+  return lane;
+}
+
+Lane* Recorder::new_lane() noexcept {
+  const os::KeepErrno keep;
+  lanes_lock_.lock_unranked();
+  Lane* lane = free_lanes_;
+  if (lane != nullptr) free_lanes_ = lane->next;
+  lanes_lock_.unlock_unranked();
+  if (lane == nullptr) {
+    void* memory = os::reserve_permanent_memory(sizeof(Lane), "weft trace lane");
+    if (memory == nullptr) return nullptr;
+    lane = new (memory) Lane;
+  } else {
+    lane->ended.store_relaxed(false);
+    lane->generation = 0;
+    lane->last_time = 0;
+    lane->p = lane->g = nullptr;
+    lane->p_in_call = lane->g_in_call = false;
+  }
+  lanes_lock_.lock_unranked();
+  lane->next = nullptr;
+  if (last_lane_ != nullptr) {
+    last_lane_->next = lane;
+  } else {
+    first_lane_ = lane;
+  }
+  last_lane_ = lane;
+  lanes_lock_.unlock_unranked();
+  return lane;
+}
+
+Lane* Recorder::enter() noexcept {
+  Lane* lane = own_lane();
+  if (WEFT_UNLIKELY(lane == nullptr)) {
+    if (generation_.load_relaxed() != 0) suspended_.store_relaxed(true);
+    return nullptr;
+  }
+  if (WEFT_UNLIKELY(
+          lane->inside)) {  // a signal handler in the middle of a section: its event is lost, the trace has a gap
+    suspended_.store_relaxed(true);
+    return nullptr;
+  }
+  lane->inside = true;
+  for (unsigned looks = 0; WEFT_UNLIKELY(lane->busy.exchange_acquire(1) != 0); ++looks) {  // pairs: lane.busy
+    if (looks < 100) {
+      base::cpu_relax();
+    } else {
+      sched_yield();
+    }
+  }
+  const std::uint32_t generation = generation_.load_acquire();  // pairs: trace.generation
+  if (WEFT_LIKELY(generation != 0)) {
+    if (WEFT_LIKELY(!suspended_.load_relaxed())) {  // set before what could depend on the loss was published
+      lane->time = std::max(now(), lane->last_time);
+      if (WEFT_LIKELY(lane->generation == generation) ? WEFT_LIKELY(make_room(*lane))
+                                                      : begin_generation(*lane, generation))
+        return lane;
+    }
+    ++lane->lost;
+  }
+  leave(*lane);
+  return nullptr;
+}
+
+bool Recorder::make_room(Lane& lane) noexcept {
+  Lane::Written& written = lane.written[lane.generation & 1];
+  if (WEFT_LIKELY(written.last != nullptr && written.last->used + kSectionBytes <= sizeof(Buffer::data))) return true;
+  Buffer* buffer = take_buffer();
+  if (buffer == nullptr) {
+    suspended_.store_relaxed(true);
+    return false;
+  }
+  buffer->next = nullptr;
+  buffer->used = 0;
+  buffer->time = lane.time;
+  lane.last_time = lane.time;
+  if (written.last != nullptr) {
+    written.last->next = buffer;
+  } else {
+    written.first = buffer;
+  }
+  written.last = buffer;
+  return true;
+}
+
+// The statuses of what is on this thread; all else is introduced when it is met.
+bool Recorder::begin_generation(Lane& lane, std::uint32_t generation) noexcept {
+  const std::uint32_t before = lane.generation;
+  lane.generation = generation;
+  if (!make_room(lane)) {
+    lane.generation = before;
+    return false;
+  }
+  if (before < first_generation()) {  // another session: nothing is known
+    lane.p = lane.g = nullptr;
+    lane.p_in_call = lane.p_was_taken = false;
+    return true;
+  }
+  if (lane.p != nullptr) {
+    const std::uint8_t state = static_cast<std::uint8_t>(lane.p_in_call ? ProcStatus::kSyscall : ProcStatus::kRunning);
+    std::uint64_t expected = lane.p_word;
+    const std::uint64_t fresh = Word::make(generation, 0, state);
+    if (!lane.p_in_call) {
+      lane.p->word.store_relaxed(fresh);
+      put(lane, Event::kProcStatus, lane.p_id, state);
+    } else if (lane.p->word.cas_acq_rel(expected, fresh)) {  // pairs: trace.mark
+      lane.p_word = fresh;
+      put(lane, Event::kProcStatus, lane.p_id, state);
+    } else {
+      lane.p = nullptr;  // taken away meanwhile: the taker has said so
+      lane.p_in_call = false;
+      lane.p_was_taken = true;
+    }
+  }
+  if (lane.g != nullptr) {
+    const auto state = static_cast<std::uint8_t>(lane.g_status());
+    if (lane.g_is_still_there()) lane.g->word.store_relaxed(Word::make(generation, 0, state));
+    put(lane, Event::kGoStatus, lane.g_id, lane.thread, state);
+  }
+  return true;
+}
+
+bool Recorder::follow(Lane& lane) noexcept {
+  const std::uint32_t generation = generation_.load_acquire();  // pairs: trace.generation
+  if (generation != 0 && !suspended_.load_relaxed() && begin_generation(lane, generation)) return true;
+  ++lane.lost;
+  return false;
+}
+
+void Recorder::suspend(Lane& lane) noexcept {
+  suspended_.store_relaxed(true);
+  ++lane.lost;
+  const os::KeepErrno keep;
+  ring_();
+}
+
+void Recorder::suspend_inconsistent(Lane& lane, const char* what) noexcept {
+  inconsistencies_.fetch_add_relaxed(1);
+  last_inconsistency_.store_relaxed(what);
+  suspend(lane);
+}
+
+// --- buffers ---
+
+Buffer* Recorder::take_buffer() noexcept {
+  const os::KeepErrno keep;
+  buffers_lock_.lock_unranked();
+  Buffer* buffer = free_buffers_;
+  std::size_t in_use = buffers_in_use_.load_relaxed();
+  if (buffer != nullptr) {
+    free_buffers_ = buffer->next;
+  } else if ((buffers_made_ + 1) * Buffer::kBytes <= limit_) {
+    void* memory = os::reserve_permanent_memory(sizeof(Buffer), "weft trace buffer");
+    if (memory != nullptr) {
+      buffer = new (memory) Buffer;
+      ++buffers_made_;
+    }
+  }
+  if (buffer != nullptr) buffers_in_use_.store_relaxed(++in_use);
+  buffers_lock_.unlock_unranked();
+  if (buffer == nullptr || in_use * Buffer::kBytes == kGenerationBytes) ring_();
+  return buffer;
+}
+
+void Recorder::give_buffers(Buffer* first) noexcept {
+  buffers_lock_.lock_unranked();
+  while (first != nullptr) {
+    Buffer* next = first->next;
+    first->next = free_buffers_;
+    free_buffers_ = first;
+    buffers_in_use_.store_relaxed(buffers_in_use_.load_relaxed() - 1);
+    first = next;
+  }
+  buffers_lock_.unlock_unranked();
+}
+
+// --- collector ---
+
+void Recorder::prepare(const std::vector<std::string>& fixed_strings) {
+  if (frequency_ != 0) return;
+  for (Tables*& tables : tables_) {
+    tables = new Tables;
+    tables->fix_strings(fixed_strings);
+  }
+  frequency_ = measure_frequency();
+}
+
+void Recorder::begin_session() noexcept {
+  base_ticks_ = os::ticks();
+  lost_total_ = 0;
+  loss_report_.store_relaxed(0);
+  suspended_.store_relaxed(false);
+  epoch_.bump();
+  first_generation_.store_relaxed(++last_generation_);
+  generation_.store_release(last_generation_);  // pairs: trace.generation
+  recording_flag.store_relaxed(1);              // who sees it late is met later
+}
+
+bool Recorder::wants_collecting() const noexcept {
+  const std::uint32_t generation = generation_.load_relaxed();
+  return generation != 0 &&
+         (suspended_.load_relaxed() || buffers_in_use_.load_relaxed() * Buffer::kBytes >= kGenerationBytes ||
+          tables_[generation & 1]->is_half_full());
+}
+
+void Recorder::lock_lane(Lane& lane, bool hurry) noexcept {
+  for (unsigned looks = 0; lane.busy.exchange_acquire(1) != 0; ++looks) {  // pairs: lane.busy
+    sched_yield();
+    if (hurry && looks > 1000) return;  // it died in there: what is complete counts
+  }
+}
+
+std::string Recorder::end_generation(bool last, bool hurry) {
+  const std::uint32_t ending = generation_.load_relaxed();
+  const std::uint32_t next = last ? 0 : ++last_generation_;
+  const bool gap = suspended_.load_relaxed();
+  if (last) recording_flag.store_relaxed(0);
+  generation_.store_release(next);  // pairs: trace.generation
+
+  // Lanes made from now on read the new generation. The list only grows at its end, and only we take from it.
+  lanes_lock_.lock_unranked();
+  Lane* lane = first_lane_;
+  lanes_lock_.unlock_unranked();
+  std::string out;
+  std::uint64_t time = now();
+  Lane* previous = nullptr;
+  while (lane != nullptr) {
+    lock_lane(*lane, hurry);
+    Buffer* first = lane->written[ending & 1].first;
+    lane->written[ending & 1] = {};
+    lost_total_ += lane->lost;
+    lane->lost = 0;
+    const bool is_free = lane->ended.load_acquire() && lane->written[next & 1].first == nullptr;  // pairs: lane.ended
+    const std::uint64_t thread = lane->thread;
+    lane->busy.store_release(0);  // pairs: lane.busy
+    for (const Buffer* buffer = first; buffer != nullptr; buffer = buffer->next) {
+      if (buffer->used == 0) continue;
+      time = std::min(time, buffer->time);
+      append_batch(out, ending, thread, buffer->time, {reinterpret_cast<const char*>(buffer->data), buffer->used});
+    }
+    give_buffers(first);
+    lanes_lock_.lock_unranked();
+    Lane* following = lane->next;
+    if (is_free) {
+      (previous != nullptr ? previous->next : first_lane_) = following;
+      if (last_lane_ == lane) last_lane_ = previous;
+      lane->next = free_lanes_;
+      free_lanes_ = lane;
+    } else {
+      previous = lane;
+    }
+    lanes_lock_.unlock_unranked();
+    lane = following;
+  }
+  tables_[ending & 1]->write_and_clear(ending, time, out);
+  std::string frequency(1, static_cast<char>(Event::kFrequency));
+  append_number(frequency, frequency_);
+  append_batch(out, ending, format::kNone, time, frequency);
+  if (gap && next != 0) resume(next);
+  return out;
+}
+
+// After a gap: nobody writes. What readers believe to be running is put to rest, and everybody is met anew.
+void Recorder::resume(std::uint32_t generation) noexcept {
+  lanes_lock_.lock_unranked();
+  Lane* lane = first_lane_;
+  lanes_lock_.unlock_unranked();
+  bool all_closed = true;
+  while (lane != nullptr) {
+    lock_lane(*lane, false);
+    if (lane->generation >= first_generation() && (lane->p != nullptr || lane->g != nullptr)) {
+      lane->time = std::max(now(), lane->last_time);
+      if (lane->generation == generation ? make_room(*lane) : begin_generation(*lane, generation)) {
+        close_context(*lane);
+      } else {
+        all_closed = false;
+      }
+    }
+    lane->busy.store_release(0);  // pairs: lane.busy
+    lanes_lock_.lock_unranked();
+    lane = lane->next;
+    lanes_lock_.unlock_unranked();
+  }
+  if (!all_closed) return;  // no memory even for that: the next generation tries again
+  loss_report_.store_relaxed(lost_total_ == 0 ? 1 : lost_total_);
+  epoch_.bump();
+  suspended_.store_relaxed(false);
+}
+
+void Recorder::close_context(Lane& lane) noexcept {
+  const auto idle = static_cast<std::uint8_t>(ProcStatus::kIdle),
+             runnable = static_cast<std::uint8_t>(GoStatus::kRunnable);
+  const bool in_call = lane.g != nullptr && lane.g_in_call;
+  if (lane.g != nullptr && !in_call) put(lane, Event::kGoStop, 0, 0);
+  if (lane.p != nullptr) {  // begin_generation() has found out whether it is still here, and nobody records now
+    put(lane, Event::kProcStop);
+    lane.p->word.store_relaxed(Word::with_state(lane.p->word.load_relaxed(), idle));
+  }
+  if (in_call) put(lane, Event::kGoSyscallEndBlocked);
+  if (lane.g != nullptr && lane.g_is_still_there())
+    lane.g->word.store_relaxed(Word::with_state(lane.g->word.load_relaxed(), runnable));
+  lane.p = lane.g = nullptr;
+  lane.p_in_call = false;
+}
+
+void Recorder::introduce_waiting(Mark* mark, std::uint64_t seen_word, std::uint64_t id) noexcept {
+  Section section;
+  if (!section || is_known(seen_word)) return;
+  Lane& lane = section.lane();
+  if (lane.generation != first_generation()) return;
+  const auto waiting = static_cast<std::uint8_t>(GoStatus::kWaiting);
+  if (mark->word.cas_acq_rel(seen_word, Word::make(lane.generation, 0, waiting)))  // pairs: trace.mark
+    put(lane, Event::kGoStatus, id, format::kNone, waiting);
+}
+
+void Recorder::forget_in_child() noexcept {
+  recording_flag.store_relaxed(0);
+  generation_.store_relaxed(0);
+}
+
+}  // namespace weft::trace

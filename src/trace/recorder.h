@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/atomic.h"
+#include "os/spin_lock.h"
+#include "trace/lane.h"
+#include "trace/tables.h"
+
+// The recording side: threads write events into lanes of their own, in generations.
+//   Section     lane.busy is taken, then the generation is read: what a section writes belongs to that generation. The collector
+//               raises the generation first and takes each lane's lock once after: from then on nobody writes the old one.
+//   Causality   an event is written before the change it tells of can be seen (emit.h), and the generation only grows: what
+//               depends on it is in the same generation or a later one. The same argument makes stopping, and giving up for
+//               lack of memory (`suspended`), leave a valid trace: what was written is closed under "happened before".
+//   Beginning   nobody is stopped. Whoever is met for the first time is introduced where it is met: by a status in the session's
+//               first generation, as created in later ones. A change that was under way when the session began goes unrecorded
+//               and shows as a state other than the one remembered; sync() writes what lies between.
+//   Status      numbers start again in each generation: the first event of a goroutine or P in one is preceded by its status.
+//   Rejected    a stopped world at the start (a goroutine that computes would hold it up); a list of all goroutines in each
+//               generation (a million of them: 8 MB a second).
+namespace weft::trace {
+
+class Recorder {
+ public:
+  static constexpr std::size_t kDefaultLimit = 128 * 1024 * 1024;
+
+  // --- threads ---
+  Lane* enter() noexcept;  // null: not recording now
+  void leave(Lane& lane) noexcept {
+    lane.busy.store_release(0);  // pairs: lane.busy
+    lane.inside = false;
+  }
+  // In a section: goes on in the newest generation. That is the next one at most, for the collector waits for this lane.
+  bool follow(Lane& lane) noexcept;
+  std::uint32_t first_generation() const noexcept { return first_generation_.load_relaxed(); }
+  bool is_known(std::uint64_t word) const noexcept { return Word::generation(word) >= first_generation(); }
+  Tables& tables(const Lane& lane) noexcept { return *tables_[lane.generation & 1]; }
+
+  // Nothing more is recorded until the collector has made room. In a section.
+  void suspend(Lane& lane) noexcept;
+  // Something does not fit what was recorded before: the same, and counted, for it is a bug.
+  void suspend_inconsistent(Lane& lane, const char* what) noexcept;
+  // Changes with each session and each gap: what began before and ends after is left out.
+  std::uint32_t epoch() const noexcept { return epoch_.load_relaxed(); }
+
+  std::uint64_t inconsistencies() const noexcept { return inconsistencies_.load_relaxed(); }
+  const char* last_inconsistency() const noexcept { return last_inconsistency_.load_relaxed(); }
+
+  // Events lost in the last gap, once; 0: none to report.
+  std::uint64_t take_loss_report() noexcept {
+    return WEFT_UNLIKELY(loss_report_.load_relaxed() != 0) ? loss_report_.exchange_relaxed(0) : 0;
+  }
+
+  // --- collector ---
+  void prepare(const std::vector<std::string>& fixed_strings);  // once
+  void set_limit(std::size_t bytes) noexcept { limit_ = bytes; }
+  void begin_session() noexcept;
+  bool is_suspended() const noexcept { return suspended_.load_relaxed(); }
+  bool is_on() const noexcept { return generation_.load_relaxed() != 0; }
+  bool wants_collecting() const noexcept;
+  // Ends the generation (and the session): returns it as it stands in a file. `hurry`: the process is dying, and a thread that
+  // holds its lane may never let go.
+  std::string end_generation(bool last, bool hurry);
+  void introduce_waiting(Mark* mark, std::uint64_t seen_word, std::uint64_t id) noexcept;
+  std::uint64_t lost_events() const noexcept { return lost_total_; }
+  void set_doorbell(void (*ring)()) noexcept { ring_ = ring; }
+  void forget_in_child() noexcept;
+
+  std::uint64_t now() const noexcept;
+
+ private:
+  Lane* own_lane() noexcept;
+  Lane* new_lane() noexcept;
+  bool begin_generation(Lane& lane, std::uint32_t generation) noexcept;
+  bool make_room(Lane& lane) noexcept;
+  Buffer* take_buffer() noexcept;
+  void give_buffers(Buffer* first) noexcept;
+  void lock_lane(Lane& lane, bool hurry) noexcept;
+  void resume(std::uint32_t generation) noexcept;
+  void close_context(Lane& lane) noexcept;
+
+  base::Atom<std::uint32_t> generation_{0};  // 0: off
+  base::Atom<std::uint32_t> first_generation_{0};
+  base::Atom<bool> suspended_{false};
+  base::Atom<std::uint32_t> epoch_{0};
+  base::Atom<std::uint64_t> loss_report_{0};
+  base::Atom<std::uint64_t> inconsistencies_{0};
+  base::Atom<const char*> last_inconsistency_{nullptr};
+  std::uint32_t last_generation_ = 0;
+  std::uint64_t base_ticks_ = 0;
+  std::uint64_t frequency_ = 0;  // time units a second
+  Tables* tables_[2] = {};       // made by prepare(), never destroyed: threads record until the process is gone
+
+  os::SpinLock lanes_lock_;
+  Lane* first_lane_ = nullptr;  // in order of their making: two threads may have had the same id one after the other
+  Lane* last_lane_ = nullptr;
+  Lane* free_lanes_ = nullptr;
+
+  os::SpinLock buffers_lock_;
+  Buffer* free_buffers_ = nullptr;
+  base::Atom<std::size_t> buffers_in_use_{0};
+  std::size_t buffers_made_ = 0;
+  std::size_t limit_ = kDefaultLimit;
+  std::uint64_t lost_total_ = 0;
+  void (*ring_)() = [] {};
+};
+
+extern constinit Recorder recorder;
+
+// One section of the calling thread; null inside: not recording.
+class Section {
+ public:
+  Section() noexcept : lane_(recorder.enter()) {}
+  ~Section() {
+    if (lane_ != nullptr) recorder.leave(*lane_);
+  }
+  Section(const Section&) = delete;
+  explicit operator bool() const noexcept { return lane_ != nullptr; }
+  Lane& lane() noexcept { return *lane_; }
+
+ private:
+  Lane* lane_;
+};
+
+// Appends one event; enter() has made room for kSectionEvents of them.
+inline constexpr std::size_t kSectionEvents = 10;
+template <class... Numbers>
+inline void put(Lane& lane, format::Event event, Numbers... numbers) noexcept {
+  Buffer& buffer = *lane.written[lane.generation & 1].last;
+  unsigned char* at = buffer.data + buffer.used;
+  *at++ = static_cast<unsigned char>(event);
+  at = format::put_varint(at, lane.time - lane.last_time);
+  lane.last_time = lane.time;
+  ((at = format::put_varint(at, static_cast<std::uint64_t>(numbers))), ...);
+  buffer.used = static_cast<std::uint32_t>(at - buffer.data);
+}
+
+}  // namespace weft::trace

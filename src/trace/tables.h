@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "os/spin_lock.h"
+#include "trace/stack_table.h"
+
+// Strings and stacks of one generation, each written once and named by a number in events.
+//   Owned by  one lock; threads keep the numbers of the stacks they met last (lane.h), so it is taken for new ones only.
+//   Bounded   what comes when they are full is number 0, "none", until the next generation.
+namespace weft::trace {
+
+class Tables {
+ public:
+  static constexpr std::size_t kMaxStringBytes = 16 * 1024 * 1024;
+
+  Tables() { stacks_.reserve(); }
+  // Texts that have fixed numbers in each generation: 1, 2, ...
+  void fix_strings(const std::vector<std::string>& texts);
+
+  std::uint32_t string(std::string_view text) noexcept;                          // cut at format::kMaxString
+  std::uint32_t stack(std::uint64_t hash, std::span<void* const> pcs) noexcept;  // also in a signal handler
+  bool is_half_full() const noexcept { return is_half_full_.load_relaxed(); }
+
+  // With no other user: appends the batches of both tables, frames symbolised, and forgets all but the fixed strings.
+  void write_and_clear(std::uint64_t generation, std::uint64_t time, std::string& out);
+
+ private:
+  std::uint32_t string_locked(std::string_view text);
+  void clear();
+
+  os::SpinLock lock_;
+  std::vector<std::string> strings_;  // number n is strings_[n - 1]
+  std::unordered_map<std::string, std::uint32_t> string_numbers_;
+  std::size_t fixed_ = 0;
+  std::size_t string_bytes_ = 0;
+  StackTable stacks_;
+  base::Atom<bool> is_half_full_{false};
+};
+
+}  // namespace weft::trace

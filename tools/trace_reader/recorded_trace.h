@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "trace_reader/replay.h"
+
+// For tests: a trace that weft has recorded, read back by replay() and by Go's reader.
+namespace weft::tools {
+
+// What a replayed trace holds.
+struct Contents final : EventSink {
+  std::string error;  // empty: the trace is valid
+  std::uint64_t generations = 0, events = 0;
+  std::uint64_t created = 0, started = 0, blocked = 0, unblocked = 0, calls = 0, steals = 0, stops = 0;
+  std::uint64_t gaps = 0, samples = 0;  // gaps: stretches that were lost and say so
+  std::map<std::string, std::uint64_t> reasons;
+  std::set<std::uint64_t> goroutines;  // at the end
+
+  bool ok() const { return error.empty(); }
+
+  void generation(const Generation& it) override {
+    ++generations;
+    current_ = &it;
+  }
+  void sample(const CpuSample&, std::int64_t) override { ++samples; }
+  void event(const OrderedEvent& it) override {
+    using trace::format::Event;
+    ++events;
+    switch (it.type) {
+      case Event::kGoStatus: goroutines.insert(it.args[0]); break;
+      case Event::kGoCreate:
+      case Event::kGoCreateBlocked:
+        ++created;
+        goroutines.insert(it.args[0]);
+        break;
+      case Event::kGoDestroy: goroutines.erase(it.context.g); break;
+      case Event::kGoStart:   ++started; break;
+      case Event::kGoBlock:   ++blocked; [[fallthrough]];
+      case Event::kGoStop:    ++reasons[std::string(current_->string(it.args[0]))]; break;
+      case Event::kGoUnblock: ++unblocked; break;
+      case Event::kGoSyscallBegin:
+        ++calls;
+        call_stacks.insert(it.args[1]);
+        for (const Frame& frame : current_->stack(it.args[1])) call_functions.emplace(frame.function);
+        break;
+      case Event::kProcSteal: ++steals; break;
+      case Event::kStwBegin:  ++stops; break;
+      case Event::kUserLog:
+        if (current_->string(it.args[1]) == "weft: events lost") ++gaps;
+        break;
+      default: break;
+    }
+  }
+  std::set<std::uint64_t> call_stacks;
+  std::set<std::string> call_functions;
+
+ private:
+  const Generation* current_ = nullptr;
+};
+
+class RecordedTrace {
+ public:
+  explicit RecordedTrace(const std::string& name)
+      : path_(std::filesystem::temp_directory_path() / ("weft-" + process() + "-" + name + ".trace")) {}
+  ~RecordedTrace() { std::filesystem::remove(path_); }
+  RecordedTrace(const RecordedTrace&) = delete;
+
+  std::string path() const { return path_.string(); }
+  std::string bytes() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  Contents check() const {
+    const std::string file = bytes();
+    const TraceFile read = read_trace({reinterpret_cast<const unsigned char*>(file.data()), file.size()});
+    Contents contents;
+    if (const std::optional<Fault> fault = replay(read, contents))
+      contents.error = "byte " + std::to_string(fault->offset) + ": " + fault->reason;
+    return contents;
+  }
+
+ private:
+  // The child of a death test is this program started again, and finds the file by its parent's number.
+  static std::string process() {
+    setenv("WEFT_TEST_PROCESS", std::to_string(getpid()).c_str(), 0);
+    return std::getenv("WEFT_TEST_PROCESS");
+  }
+
+  std::filesystem::path path_;
+};
+
+inline bool have_go() {
+  static const bool found = std::system("go version > /dev/null 2>&1") == 0;
+  return found;
+}
+
+// Go's reader, where there is one.
+inline void expect_go_reads(const RecordedTrace& file) {
+  if (!have_go()) {
+    std::printf("[  NOTE    ] go is not on the PATH: Go's own reader was not asked\n");
+    return;
+  }
+  const std::string command = "go tool trace -d=parsed '" + file.path() + "' 2>&1 > /dev/null | head -c 1000";
+  std::FILE* pipe = popen(command.c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  std::string output;
+  for (int c; (c = std::fgetc(pipe)) != EOF;) output.push_back(static_cast<char>(c));
+  pclose(pipe);
+  EXPECT_EQ(output, "");
+}
+
+}  // namespace weft::tools
