@@ -323,7 +323,7 @@ class Connection {
     for (std::uint64_t at = 0; at < response.file_size;) {
       set_write_deadline();
       const std::uint64_t piece = std::min<std::uint64_t>(response.file_size - at, 256 * 1024);
-      const std::uint64_t sent = socket_.send_file(response.file.native_handle(), at, piece, error);
+      const std::uint64_t sent = socket_.send_file(server_.ending, response.file.native_handle(), at, piece, error);
       if (error || sent == 0) return false;  // it has shrunk: only the missing end can tell the client
       at += sent;
     }

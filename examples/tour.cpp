@@ -9,6 +9,8 @@
 // check: stdout ^   sieve of 500 goroutines in a row: the last found 3571, .*$
 // check: stdout ^   four producers, one select: 400000 items, none lost
 // check: stdout ^   10000 sleepers of 20 ms: all awake, none early
+// check: stdout ^   200 clients, 20000 messages echoed, none wrong, by [0-9]+ threads
+// check: stdout ^   a deadline ended a read that nobody would have answered
 // check: not-stdout NOT
 // check: within 60
 // check: run WEFT_POLICY=classic WEFT_MAXPROCS=2
@@ -16,14 +18,18 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <weft/net.h>
 #include <weft/weft.h>
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <variant>
 #include <vector>
@@ -346,6 +352,50 @@ void locks_and_clocks() {
   std::printf("   1000 goroutines with a time limit of 10 ms: all back after %.1f ms\n", seconds_since(asked) * 1e3);
 }
 
+// --- 9 ---
+void sockets() {
+  heading("9. Sockets: blocking code, no thread that blocks");
+  constexpr int kClients = 200, kMessages = 100;
+  weft::net::listener listener = weft::net::listen("tcp", "127.0.0.1:0");
+  auto accepting = weft::spawn([&] {
+    std::error_code error;
+    while (weft::net::conn connection = listener.accept(error))
+      weft::go([connection = std::move(connection)]() mutable {
+        std::array<std::byte, 256> buffer;
+        std::error_code ended;
+        while (const std::size_t size = connection.read(buffer, ended))
+          connection.write_all(std::span(buffer).first(size), ended);
+      });
+  });
+  std::atomic<int> wrong{0};
+  weft::wait_group clients;
+  const auto start = steady::now();
+  for (int i = 0; i < kClients; ++i)
+    clients.go([&] {
+      weft::net::conn connection = weft::net::dial("tcp", listener.address().to_string());
+      for (int k = 0; k < kMessages; ++k) {
+        const std::string text = "message " + std::to_string(k);
+        std::string back(text.size(), ' ');
+        connection.write(text);
+        connection.read_full(std::as_writable_bytes(std::span(back)));
+        if (back != text) ++wrong;
+      }
+    });
+  clients.wait();
+  std::printf("   %d clients, %d messages echoed, %s wrong, by %llu threads in %.0f ms\n", kClients,
+              kClients * kMessages, wrong == 0 ? "none" : "some",
+              static_cast<unsigned long long>(weft::runtime::read_stats().threads_created), seconds_since(start) * 1e3);
+  weft::net::conn silent = weft::net::dial("tcp", listener.address().to_string());
+  silent.set_read_deadline(steady::now() + 5ms);
+  std::array<std::byte, 1> one;
+  std::error_code error;
+  silent.read(one, error);
+  std::printf("   a deadline %s a read that nobody would have answered\n",
+              error == std::errc::timed_out ? "ended" : "did NOT end");
+  listener.close();
+  accepting.join();
+}
+
 }  // namespace
 
 int main() {
@@ -359,6 +409,7 @@ int main() {
     results_and_errors();
     channels_and_select();
     locks_and_clocks();
+    sockets();
     const auto stats = weft::runtime::read_stats();
     std::printf("\n%llu goroutines were run by %llu threads; %llu switches, %llu futex sleeps\n",
                 static_cast<unsigned long long>(stats.spawns), static_cast<unsigned long long>(stats.threads_created),

@@ -80,10 +80,18 @@ class conn {
   }
   std::size_t read(const context& ctx, std::span<std::byte> buffer);
   // Fills the buffer, unless the stream ends: how much there was.
-  std::size_t read_full(std::span<std::byte> buffer, std::error_code& error);
+  std::size_t read_full(std::span<std::byte> buffer, std::error_code& error) { return fill(nullptr, buffer, error); }
   std::size_t read_full(std::span<std::byte> buffer);
-  std::size_t readv(std::span<const std::span<std::byte>> buffers, std::error_code& error);
+  std::size_t read_full(const context& ctx, std::span<std::byte> buffer, std::error_code& error) {
+    return fill(&ctx, buffer, error);
+  }
+  std::size_t readv(std::span<const std::span<std::byte>> buffers, std::error_code& error) {
+    return read_vectors(nullptr, buffers, error);
+  }
   std::size_t readv(std::span<const std::span<std::byte>> buffers);
+  std::size_t readv(const context& ctx, std::span<const std::span<std::byte>> buffers, std::error_code& error) {
+    return read_vectors(&ctx, buffers, error);
+  }
 
   // All of it, or an error; the number tells how much was written.
   std::size_t write_all(std::span<const std::byte> data, std::error_code& error) {
@@ -102,11 +110,22 @@ class conn {
     return write_all(std::as_bytes(std::span(text)), error);
   }
   // All buffers, in order, as one write if the kernel takes it.
-  std::size_t writev(std::span<const std::span<const std::byte>> buffers, std::error_code& error);
+  std::size_t writev(std::span<const std::span<const std::byte>> buffers, std::error_code& error) {
+    return write_vectors(nullptr, buffers, error);
+  }
   void writev(std::span<const std::span<const std::byte>> buffers);
+  std::size_t writev(const context& ctx, std::span<const std::span<const std::byte>> buffers, std::error_code& error) {
+    return write_vectors(&ctx, buffers, error);
+  }
   // `count` bytes of an open file from `offset` on, without copying them through the program. Returns less at the file's end.
-  std::uint64_t send_file(int file, std::uint64_t offset, std::uint64_t count, std::error_code& error);
+  std::uint64_t send_file(int file, std::uint64_t offset, std::uint64_t count, std::error_code& error) {
+    return send_part(nullptr, file, offset, count, error);
+  }
   std::uint64_t send_file(int file, std::uint64_t offset, std::uint64_t count);
+  std::uint64_t send_file(const context& ctx, int file, std::uint64_t offset, std::uint64_t count,
+                          std::error_code& error) {
+    return send_part(&ctx, file, offset, count, error);
+  }
 
   void set_deadline(time_point when) { handle_.set_deadline(true, true, when); }
   void set_read_deadline(time_point when) { handle_.set_deadline(true, false, when); }
@@ -134,7 +153,13 @@ class conn {
   friend class listener;
   friend struct socket_access;
   std::size_t read_some(const context* ctx, std::span<std::byte> buffer, std::error_code& error);
+  std::size_t fill(const context* ctx, std::span<std::byte> buffer, std::error_code& error);
+  std::size_t read_vectors(const context* ctx, std::span<const std::span<std::byte>> buffers, std::error_code& error);
   std::size_t write_whole(const context* ctx, std::span<const std::byte> data, std::error_code& error);
+  std::size_t write_vectors(const context* ctx, std::span<const std::span<const std::byte>> buffers,
+                            std::error_code& error);
+  std::uint64_t send_part(const context* ctx, int file, std::uint64_t offset, std::uint64_t count,
+                          std::error_code& error);
   detail::io_handle handle_;
   bool hints_ = false;    // the kernel tells how much is left to read (TCP_INQ)
   bool drained_ = false;  // by the last read: the next one waits first. Belongs to whoever has the reading side
@@ -199,8 +224,13 @@ class packet_conn {
   std::size_t read_from(const context& ctx, std::span<std::byte> buffer, address& from, std::error_code& error) {
     return receive(&ctx, buffer, from, error);
   }
-  std::size_t write_to(std::span<const std::byte> data, const address& to, std::error_code& error);
+  std::size_t write_to(std::span<const std::byte> data, const address& to, std::error_code& error) {
+    return send(nullptr, data, to, error);
+  }
   std::size_t write_to(std::span<const std::byte> data, const address& to);
+  std::size_t write_to(const context& ctx, std::span<const std::byte> data, const address& to, std::error_code& error) {
+    return send(&ctx, data, to, error);
+  }
 
   address local_address() const;
   std::uint16_t port() const { return local_address().port(); }
@@ -230,6 +260,7 @@ class packet_conn {
  private:
   friend struct socket_access;
   std::size_t receive(const context* ctx, std::span<std::byte> buffer, address& from, std::error_code& error);
+  std::size_t send(const context* ctx, std::span<const std::byte> data, const address& to, std::error_code& error);
   detail::io_handle handle_;
   std::string unlink_;
 };

@@ -96,11 +96,11 @@ std::size_t conn::read(const context& ctx, std::span<std::byte> buffer) {
   return size;
 }
 
-std::size_t conn::read_full(std::span<std::byte> buffer, std::error_code& error) {
+std::size_t conn::fill(const context* ctx, std::span<std::byte> buffer, std::error_code& error) {
   std::size_t done = 0;
   error.clear();
   while (done < buffer.size() && !error) {
-    const std::size_t size = read_some(nullptr, buffer.subspan(done), error);
+    const std::size_t size = read_some(ctx, buffer.subspan(done), error);
     if (size == 0) break;
     done += size;
   }
@@ -114,7 +114,8 @@ std::size_t conn::read_full(std::span<std::byte> buffer) {
   return size;
 }
 
-std::size_t conn::readv(std::span<const std::span<std::byte>> buffers, std::error_code& error) {
+std::size_t conn::read_vectors(const context* ctx, std::span<const std::span<std::byte>> buffers,
+                               std::error_code& error) {
   iovec vectors[kMaxVectors];
   std::size_t count = 0, room = 0;
   for (const auto& buffer : buffers) {
@@ -124,7 +125,7 @@ std::size_t conn::readv(std::span<const std::span<std::byte>> buffers, std::erro
     room += buffer.size();
   }
   const ssize_t size =
-      perform(handle_.get(), Side::kRead, nullptr, error, [&](Operation& operation, int& number) -> ssize_t {
+      perform(handle_.get(), Side::kRead, ctx, error, [&](Operation& operation, int& number) -> ssize_t {
         if (room == 0) return 0;
         drained_ = false;
         const auto attempt = [&](int fd) {
@@ -169,9 +170,10 @@ void conn::write_all(const context& ctx, std::span<const std::byte> data) {
   detail::throw_if(error, "write");
 }
 
-std::size_t conn::writev(std::span<const std::span<const std::byte>> buffers, std::error_code& error) {
+std::size_t conn::write_vectors(const context* ctx, std::span<const std::span<const std::byte>> buffers,
+                                std::error_code& error) {
   std::size_t done = 0;
-  perform(handle_.get(), Side::kWrite, nullptr, error, [&](Operation& operation, int& number) -> ssize_t {
+  perform(handle_.get(), Side::kWrite, ctx, error, [&](Operation& operation, int& number) -> ssize_t {
     std::size_t next = 0, skip = 0;  // the first `skip` bytes of buffers[next] are written
     while (next < buffers.size()) {
       iovec vectors[kMaxVectors];
@@ -198,9 +200,10 @@ void conn::writev(std::span<const std::span<const std::byte>> buffers) {
   detail::throw_if(error, "writev");
 }
 
-std::uint64_t conn::send_file(int file, std::uint64_t offset, std::uint64_t count, std::error_code& error) {
+std::uint64_t conn::send_part(const context* ctx, int file, std::uint64_t offset, std::uint64_t count,
+                              std::error_code& error) {
   std::uint64_t done = 0;
-  perform(handle_.get(), Side::kWrite, nullptr, error, [&](Operation& operation, int& number) -> ssize_t {
+  perform(handle_.get(), Side::kWrite, ctx, error, [&](Operation& operation, int& number) -> ssize_t {
     while (done < count) {
       auto at = static_cast<off_t>(offset + done);
       const std::size_t part = std::min<std::uint64_t>(count - done, kLargestCall);

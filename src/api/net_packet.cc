@@ -40,9 +40,10 @@ std::size_t packet_conn::read_from(std::span<std::byte> buffer, address& from) {
   return size;
 }
 
-std::size_t packet_conn::write_to(std::span<const std::byte> data, const address& to, std::error_code& error) {
+std::size_t packet_conn::send(const context* ctx, std::span<const std::byte> data, const address& to,
+                              std::error_code& error) {
   const ssize_t size =
-      perform(handle_.get(), Side::kWrite, nullptr, error, [&](Operation& operation, int& number) -> ssize_t {
+      perform(handle_.get(), Side::kWrite, ctx, error, [&](Operation& operation, int& number) -> ssize_t {
         return repeat(
             operation,
             [&](int fd) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // test-timeout: 300
 #include <netinet/in.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <weft/net.h>
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <set>
 #include <string>
 #include <thread>
@@ -461,6 +463,48 @@ TEST_P(Net, a_cancelled_context_interrupts_calls) {
     listener.accept(timed, error);
     EXPECT_EQ(error, std::errc::timed_out);
     cancel_timed();
+  });
+}
+
+TEST_P(Net, every_call_has_a_form_that_a_context_interrupts) {
+  weft::run([] {
+    const int file = memfd_create("weft", MFD_CLOEXEC);
+    ASSERT_EQ(ftruncate(file, 64 << 20), 0);
+    using Call = std::function<void(const weft::context&, net::conn&, std::error_code&)>;
+    static std::array<std::byte, 1 << 16> block;
+    const Call calls[] = {
+        [](auto& ctx, auto& connection, auto& error) { connection.read_full(ctx, block, error); },
+        [](auto& ctx, auto& connection, auto& error) {
+          const std::span<std::byte> parts[] = {std::span(block).first(8), std::span(block).last(8)};
+          connection.readv(ctx, parts, error);
+        },
+        [](auto& ctx, auto& connection, auto& error) {
+          const std::vector<std::span<const std::byte>> parts(1000, std::span<const std::byte>(block));
+          connection.writev(ctx, parts, error);
+        },
+        [&](auto& ctx, auto& connection, auto& error) { connection.send_file(ctx, file, 0, 64 << 20, error); },
+    };
+    for (const Call& call : calls) {
+      Pair pair = connect_pair();
+      pair.client.write("some");  // a whole buffer never comes, and nobody reads
+      if (&call == &calls[1]) pair.server.read(std::span(block));
+      auto [ctx, cancel] = weft::with_cancel(weft::context::background());
+      auto caller = weft::spawn([&, &given = ctx] {
+        std::error_code error;
+        call(given, pair.server, error);
+        return error;
+      });
+      EXPECT_FALSE(caller.wait_for(20ms));
+      cancel();
+      EXPECT_EQ(caller.join(), std::errc::operation_canceled);
+    }
+    auto [ctx, cancel] = weft::with_cancel(weft::context::background());
+    cancel();
+    net::packet_conn packets = net::listen_packet("udp", "127.0.0.1:0");
+    std::error_code error;
+    packets.write_to(ctx, bytes("x"), packets.local_address(), error);
+    EXPECT_EQ(error, std::errc::operation_canceled);
+    close(file);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <sys/auxv.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -264,6 +265,13 @@ std::string probe_epoll_pwait2() {
   return done >= 0 ? "yes" : why_not(error);
 }
 
+std::string probe_eventfd() {
+  const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (fd < 0) return why_not(errno);
+  close(fd);
+  return "yes";
+}
+
 std::string probe_io_uring() {
   std::array<std::uint32_t, 30> params{};  // struct io_uring_params is 120 bytes
   const int fd = static_cast<int>(syscall(kSysIoUringSetup, 4, params.data()));
@@ -352,9 +360,12 @@ void show_features() {
   line("process_madvise", state, pick(state, "guards are installed in batches", "fallback: one call for each guard"));
   state = probe_epoll_pwait2();
   line("epoll_pwait2", state,
-       pick(state, "waits for I/O can end at nanoseconds", "fallback: waits for I/O end at milliseconds"));
+       pick(state, "waits for I/O end with the next timer, to the nanosecond",
+            "fallback: ppoll on the epoll set, one call more for each wait"));
+  state = probe_eventfd();
+  line("eventfd", state, pick(state, "wakes the thread that waits for I/O", "fallback: a pipe"));
   state = probe_io_uring();
-  line("io_uring", state, "not used: I/O goes through epoll");
+  line("io_uring", state, "not used: sockets go through epoll, files through blocking calls that give the P away");
   state = probe_userfaultfd();
   line("userfaultfd", state, "not used");
   state = probe_membarrier();
@@ -362,7 +373,8 @@ void show_features() {
   state = probe_futex_waitv();
   line("futex_waitv", state, "not used: every wait is on one word");
   state = probe_pidfd();
-  line("pidfd", state);
+  line("pidfd", state,
+       pick(state, "waiting for a child parks the goroutine only", "fallback: a thread waits for each child"));
   state = probe_pinning();
   line("sched_setaffinity", state, pick(state, "threads can be pinned", "fallback: threads float"));
   state = probe_perf(false);
