@@ -161,8 +161,7 @@ class conn {
   std::uint64_t send_part(const context* ctx, int file, std::uint64_t offset, std::uint64_t count,
                           std::error_code& error);
   detail::io_handle handle_;
-  bool hints_ = false;    // the kernel tells how much is left to read (TCP_INQ)
-  bool drained_ = false;  // by the last read: the next one waits first. Belongs to whoever has the reading side
+  detail::read_hints hints_;  // belongs to whoever has the reading side
 };
 
 struct listen_options {

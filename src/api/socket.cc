@@ -63,12 +63,7 @@ Descriptor* adopt_foreign(int fd, std::error_code& error) {
 conn socket_access::make_conn(Descriptor* descriptor, bool tcp) {
   conn made;
   made.handle_ = detail::io_handle(descriptor);
-#ifdef TCP_INQ
-  const int on = 1;
-  made.hints_ = tcp && setsockopt(descriptor->fd(), IPPROTO_TCP, TCP_INQ, &on, sizeof on) == 0;
-#else
-  static_cast<void>(tcp);
-#endif
+  made.hints_.usable = tcp;
   return made;
 }
 
