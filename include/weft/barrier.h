@@ -16,7 +16,7 @@ namespace detail {
 
 class barrier_core {
  public:
-  explicit barrier_core(std::ptrdiff_t expected);
+  barrier_core(std::ptrdiff_t expected, const char* name);
   barrier_core(const barrier_core&) = delete;
 
   struct arrival {
@@ -28,6 +28,7 @@ class barrier_core {
   bool wait(std::uint64_t phase, std::int64_t deadline_ns) noexcept;
 
  private:
+  friend struct inspector;
   wait_queue queue_;  // its lock guards the rest
   std::ptrdiff_t expected_, missing_;
   std::uint64_t phase_ = 0;
@@ -54,8 +55,9 @@ class barrier {
     std::uint64_t phase_;
   };
 
-  explicit barrier(std::ptrdiff_t expected, CompletionFunction completion = CompletionFunction())
-      : core_(expected), completion_(std::move(completion)) {}
+  explicit barrier(std::ptrdiff_t expected, CompletionFunction completion = CompletionFunction(),
+                   const char* name = nullptr)
+      : core_(expected, name), completion_(std::move(completion)) {}
 
   static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max(); }
 

@@ -78,7 +78,9 @@ class chan {
  public:
   using value_type = T;
 
-  explicit chan(std::size_t capacity = 0) : core_(detail::make_chan(capacity, detail::element_traits<carried>::ops)) {}
+  // The name is shown in reports; it must live as long as the channel.
+  explicit chan(std::size_t capacity = 0, const char* name = nullptr)
+      : core_(detail::make_chan(capacity, detail::element_traits<carried>::ops, name)) {}
   static chan nil() noexcept { return chan(nullptr, 0); }
 
   chan(const chan& other) noexcept : core_(other.core_) {

@@ -35,6 +35,7 @@ struct lock_operations {
 class condition_core {
  public:
   constexpr condition_core() noexcept = default;
+  constexpr explicit condition_core(const char* name) noexcept : queue_(name) {}
   condition_core(const condition_core&) = delete;
   ~condition_core();
 
@@ -47,6 +48,7 @@ class condition_core {
   bool wait_ns(lock_operations lock, std::int64_t deadline_ns);  // false: the time limit
 
  private:
+  friend struct inspector;
   void notify_if_any(std::uint64_t most) noexcept;
   wait_queue queue_;
 };
@@ -61,6 +63,9 @@ concept basic_lockable = requires(Lock& lock) {
 // As std::condition_variable_any: works with everything that has lock() and unlock(), which may park.
 class condition_variable_any : public detail::condition_core {
  public:
+  constexpr condition_variable_any() noexcept = default;
+  constexpr explicit condition_variable_any(const char* name) noexcept : condition_core(name) {}
+
   template <detail::basic_lockable Lock>
   void wait(Lock& lock) {
     wait_ns(detail::lock_operations::of(lock), detail::forever);
@@ -142,6 +147,9 @@ class condition_variable : private condition_variable_any {
   using lock_type = std::unique_lock<mutex>;
 
  public:
+  constexpr condition_variable() noexcept = default;
+  constexpr explicit condition_variable(const char* name) noexcept : condition_variable_any(name) {}
+
   using condition_core::notify_all;
   using condition_core::notify_one;
 

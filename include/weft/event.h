@@ -12,6 +12,7 @@ namespace weft {
 class event {
  public:
   constexpr event() noexcept = default;
+  constexpr explicit event(const char* name) noexcept : countdown_(1, name) {}
   event(const event&) = delete;
   void set() noexcept { countdown_.subtract(1); }
   void reset() noexcept { countdown_.reset(1); }
@@ -24,6 +25,7 @@ class event {
   bool wait_until(time_point limit) { return wait_until_ns(detail::deadline_at(limit)); }
 
  private:
+  friend struct detail::inspector;
   bool wait_until_ns(std::int64_t deadline_ns);
   detail::countdown countdown_{1};
 };

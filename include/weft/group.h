@@ -29,7 +29,7 @@ class group {
     if (n == 0) throw logic_error("weft: group::limit: at least one goroutine must be allowed");
     if (!running_.wait_for(std::chrono::nanoseconds(0)))
       throw logic_error("weft: group::limit: goroutines of the group are running");
-    places_ = chan<std::monostate>(n);
+    places_ = chan<std::monostate>(n, "places of a group");
   }
 
   // f() or f(const context&).

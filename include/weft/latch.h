@@ -13,7 +13,7 @@ namespace weft {
 // Counts down once; whoever waits goes on when it reaches zero.
 class latch {
  public:
-  explicit latch(std::ptrdiff_t expected);  // negative: throws logic_error
+  explicit latch(std::ptrdiff_t expected, const char* name = nullptr);  // negative: throws logic_error
   latch(const latch&) = delete;
 
   static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max(); }
@@ -35,6 +35,7 @@ class latch {
   }
 
  private:
+  friend struct detail::inspector;
   bool wait_until_ns(std::int64_t deadline_ns) const;
   mutable detail::countdown countdown_;
 };

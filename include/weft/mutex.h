@@ -11,27 +11,32 @@
 namespace weft {
 
 // Mutual exclusion; FIFO with barging, handed over to a waiter that has waited 1 ms. Any goroutine may unlock it.
+// The name, here and below, is shown in reports; it must live as long as the object.
 class mutex {
  public:
   constexpr mutex() noexcept = default;
+  constexpr explicit mutex(const char* name) noexcept : queue_(name) {}
   mutex(const mutex&) = delete;
 
   void lock() {
     std::uint32_t unlocked = 0;
     if (!state_.compare_exchange_strong(unlocked, kLocked, std::memory_order_acquire, std::memory_order_relaxed))
-        [[unlikely]]  // pairs: mutex.state
+        [[unlikely]] {  // pairs: mutex.state
       lock_slow(detail::forever);
+      return;
+    }
+    holder_.note();
   }
   bool try_lock() noexcept {
     std::uint32_t state = state_.load(std::memory_order_relaxed);
-    return (state & (kLocked | kHandOver)) == 0 &&
-           state_.compare_exchange_strong(state, state | kLocked, std::memory_order_acquire,
-                                          std::memory_order_relaxed);  // pairs: mutex.state
+    if (!is_free(state) || !state_.compare_exchange_strong(state, (state & ~kOpen) | kLocked, std::memory_order_acquire,
+                                                           std::memory_order_relaxed))  // pairs: mutex.state
+      return false;
+    holder_.note();
+    return true;
   }
   void unlock() {
-    std::uint32_t alone = kLocked;
-    if (!state_.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed))
-        [[unlikely]]  // pairs: mutex.state
+    if (state_.fetch_sub(kLocked, std::memory_order_release) != kLocked) [[unlikely]]  // pairs: mutex.state
       unlock_slow();
   }
 
@@ -39,9 +44,14 @@ class mutex {
   bool lock_slow(std::int64_t deadline_ns);
 
  private:
-  static constexpr std::uint32_t kLocked = 1, kHandOver = 2, kOneWaiter = 4;
+  friend struct detail::inspector;
+  // kLocked is the highest: unlocking what is not locked leaves bits above it.
+  static constexpr std::uint32_t kWaiting = 1, kHandOver = 2, kOpen = 4, kLocked = 8;
+  static bool is_free(std::uint32_t state) noexcept { return state == 0 || (state & kOpen) != 0; }
+  void nobody_waits() noexcept;
   void unlock_slow();
   std::atomic<std::uint32_t> state_{0};
+  detail::holder_hint holder_;
   detail::wait_queue queue_;
 };
 
@@ -49,6 +59,7 @@ class mutex {
 class timed_mutex : public mutex {
  public:
   constexpr timed_mutex() noexcept = default;
+  constexpr explicit timed_mutex(const char* name) noexcept : mutex(name) {}
 
   template <class Rep, class Period>
   bool try_lock_for(std::chrono::duration<Rep, Period> limit) {
@@ -64,6 +75,7 @@ class timed_mutex : public mutex {
 class recursive_mutex {
  public:
   constexpr recursive_mutex() noexcept = default;
+  constexpr explicit recursive_mutex(const char* name) noexcept : mutex_(name) {}
   recursive_mutex(const recursive_mutex&) = delete;
 
   void lock() {

@@ -17,7 +17,7 @@ namespace detail {
 // Permits, and those who wait for one, in order.
 class semaphore_core {
  public:
-  semaphore_core(std::ptrdiff_t desired, std::ptrdiff_t most);
+  semaphore_core(std::ptrdiff_t desired, std::ptrdiff_t most, const char* name);
   semaphore_core(const semaphore_core&) = delete;
 
   bool try_acquire() noexcept {
@@ -33,6 +33,7 @@ class semaphore_core {
   void release(std::ptrdiff_t n, std::ptrdiff_t most);
 
  private:
+  friend struct inspector;
   bool acquire_slow(std::int64_t deadline_ns) noexcept;
   static constexpr std::uint64_t kWaiting = 1, kOne = 2;  // kWaiting: set and cleared under the queue's lock
   std::atomic<std::uint64_t> state_;
@@ -47,7 +48,7 @@ class counting_semaphore {
   static_assert(LeastMaxValue >= 0);
 
  public:
-  explicit counting_semaphore(std::ptrdiff_t desired) : core_(desired, max()) {}
+  explicit counting_semaphore(std::ptrdiff_t desired, const char* name = nullptr) : core_(desired, max(), name) {}
   static constexpr std::ptrdiff_t max() noexcept { return LeastMaxValue; }
 
   // More than max() permits: throws logic_error, nothing is changed.

@@ -14,6 +14,7 @@ namespace weft {
 class shared_mutex {
  public:
   constexpr shared_mutex() noexcept = default;
+  constexpr explicit shared_mutex(const char* name) noexcept : queue_(name) {}
   shared_mutex(const shared_mutex&) = delete;
 
   void lock() {
@@ -22,8 +23,11 @@ class shared_mutex {
   }
   bool try_lock() noexcept {
     std::uint64_t free = 0;
-    return state_.compare_exchange_strong(free, kWriter, std::memory_order_acquire,  // pairs: shared_mutex.state
-                                          std::memory_order_relaxed);
+    if (!state_.compare_exchange_strong(free, kWriter, std::memory_order_acquire,  // pairs: shared_mutex.state
+                                        std::memory_order_relaxed))
+      return false;
+    holder_.note();
+    return true;
   }
   template <class Rep, class Period>
   bool try_lock_for(std::chrono::duration<Rep, Period> limit) {
@@ -72,6 +76,7 @@ class shared_mutex {
   }
 
  private:
+  friend struct detail::inspector;
   // kWaiting: somebody is queued, so nobody else gets in; set and cleared under the queue's lock.
   static constexpr std::uint64_t kWriter = 1, kWaiting = 2, kReader = 4;
   bool lock_slow(std::int64_t deadline_ns) noexcept;
@@ -83,6 +88,7 @@ class shared_mutex {
 
   std::atomic<std::uint64_t> state_{0};
   detail::wait_queue queue_;
+  detail::holder_hint holder_;  // the writer
 };
 using shared_timed_mutex = shared_mutex;
 

@@ -43,7 +43,8 @@ class counted_call {
 // Waits for a number of goroutines to finish.
 class wait_group {
  public:
-  wait_group() = default;
+  constexpr wait_group() noexcept = default;
+  constexpr explicit wait_group(const char* name) noexcept : queue_(name) {}
   wait_group(const wait_group&) = delete;
 
   void add(int n = 1);
@@ -71,6 +72,7 @@ class wait_group {
   }
 
  private:
+  friend struct detail::inspector;
   bool wait_until_ns(std::int64_t deadline_ns);
   std::atomic<std::uint64_t> state_{0};  // count in the high half, waiters in the low one
   detail::wait_queue queue_;

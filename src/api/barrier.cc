@@ -8,7 +8,8 @@
 // wait has returned, although the one that completed the phase may still be on its way out.
 namespace weft::detail {
 
-barrier_core::barrier_core(std::ptrdiff_t expected) : expected_(expected), missing_(expected) {
+barrier_core::barrier_core(std::ptrdiff_t expected, const char* name)
+    : queue_(name), expected_(expected), missing_(expected) {
   if (expected < 0) throw logic_error("weft: barrier: the expected number is negative");
 }
 

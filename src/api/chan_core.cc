@@ -346,13 +346,13 @@ bool chan_core::is_ready(bool is_send, const sched::Choice* own) const noexcept 
 
 // --- what the templates call ---
 
-chan_core* make_chan(std::size_t capacity, const element_ops& ops) {
+chan_core* make_chan(std::size_t capacity, const element_ops& ops, const char* name) {
   if (ops.size != 0 && capacity > kMaxBytes / ops.size) throw std::length_error("weft: chan: size out of range");
   api::ensure_started();
   std::byte* buffer = nullptr;
   if (ops.size != 0 && capacity != 0)
     buffer = static_cast<std::byte*>(::operator new(capacity * ops.size, std::align_val_t{ops.align}));
-  auto* channel = new (std::nothrow) chan_core(capacity, ops, buffer);
+  auto* channel = new (std::nothrow) chan_core(capacity, ops, buffer, name);
   if (channel == nullptr) {
     ::operator delete(buffer, std::align_val_t{ops.align});
     throw std::bad_alloc();

@@ -25,8 +25,8 @@ namespace weft::detail {
 
 class chan_core {
  public:
-  chan_core(std::size_t capacity, const element_ops& ops, std::byte* buffer) noexcept
-      : ops_(&ops), capacity_(capacity), buffer_(buffer) {}
+  chan_core(std::size_t capacity, const element_ops& ops, std::byte* buffer, const char* name) noexcept
+      : ops_(&ops), capacity_(capacity), buffer_(buffer), name_(name) {}
   ~chan_core();
 
   // A timer's channel (time.cc).
@@ -39,6 +39,8 @@ class chan_core {
 
   std::size_t size() const noexcept { return count_.load_relaxed(); }
   std::size_t capacity() const noexcept { return capacity_; }
+  const char* name() const noexcept { return name_; }
+  bool is_ticker() const noexcept { return period_ns_ > 0; }
   bool is_timer() const noexcept { return is_timer_; }
   bool is_closed() const noexcept { return closed_.load_acquire(); }  // pairs: chan.closed
 
@@ -104,6 +106,10 @@ class chan_core {
   sched::WaitList receivers_, senders_;
   base::Atom<std::int64_t> when_ns_{os::kForever};
   std::int64_t period_ns_ = 0;
+  const char* name_;
 };
+
+// The cases of a goroutine that waits in a select (its wait object); for dumps.
+std::size_t cases_of_waiting_select(const void* object, const select_case** cases) noexcept;
 
 }  // namespace weft::detail

@@ -6,7 +6,8 @@
 
 namespace weft {
 
-latch::latch(std::ptrdiff_t expected) : countdown_(static_cast<std::uint64_t>(expected < 0 ? 0 : expected)) {
+latch::latch(std::ptrdiff_t expected, const char* name)
+    : countdown_(static_cast<std::uint64_t>(expected < 0 ? 0 : expected), name) {
   if (expected < 0) throw logic_error("weft: latch: the expected number is negative");
 }
 

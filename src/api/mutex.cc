@@ -6,20 +6,16 @@
 #include "sched/wait_queue.h"
 
 // Mutex.
-//   State       bit 0 locked, bit 1 hand-over, the rest counts queued waiters (changed under the queue's lock only).
-//   Barging     unlock frees the lock and wakes the oldest waiter, which competes with newcomers: no convoy.
-//   Hand-over   a waiter that loses after more than 1 ms goes to the front and sets bit 1: then unlock passes the lock itself to
-//               it, and newcomers queue. The bit goes when the queue is empty, or when it serves one that waited less.
-//   Lost wake   a waiter registers (counts itself) with a CAS that sees the lock held; unlock is an RMW on the same word: one
-//               of the two sees the other. It is on the list before anybody can look: registering and unlocking with waiters
-//               both hold the queue's lock.
-//   Exclusion   bit 0 is set by the CAS of whoever enters, or stays set from who leaves to who is handed the lock (`success`,
-//               written before the wake-up): never both, for unlock decides under the queue's lock, by one CAS.
-//   Orders      mutex.state: release by whoever clears bit 0, acquire by whoever sets it; a CAS of others in between continues
-//               the release sequence. Handed over: by the wake-up.
-//   No stall    who is woken without the lock competes again, and after 1 ms asks for the hand-over at its next turn. Bit 1 with
-//               an empty queue would shut out try_lock for good: unlock clears it when it takes the last waiter or finds none.
-//   Rejected    always handing over: each critical section then costs a switch. Never: no bound on waiting.
+//   State       kLocked; kWaiting: somebody is queued; kHandOver; kOpen: unlocked although somebody is queued. All but kLocked
+//               change under the queue's lock only (who takes an open mutex clears kOpen).
+//   Unlock      takes kLocked away. If that was all, the mutex is free, and that was the last access. If not, it is not free yet:
+//               nobody can take it until the one that unlocks has decided, under the queue's lock, who gets it or that it is open,
+//               and who is woken then is woken after the last access. So a mutex may go away with the last who needs it.
+//   Barging     an open mutex may be taken by newcomers; the oldest waiter was woken and competes with them: no convoy.
+//   Hand-over   a waiter that loses after more than 1 ms goes to the front and sets kHandOver: then unlock passes the lock itself
+//               to it, and newcomers queue. It goes when the queue is empty, or when it serves one that waited less.
+//   Lost wake   a waiter sets kWaiting with a CAS that sees the mutex not free; unlock is an RMW on the same word: one of the two
+//               sees the other.
 //   Model       tests/model/api/mutex_test.cc explores this file.
 namespace weft {
 namespace {
@@ -46,12 +42,14 @@ bool mutex::lock_slow(std::int64_t deadline_ns) {
     queue.lock.lock();
     std::uint32_t state = state_.load(std::memory_order_relaxed);
     for (;;) {
-      if ((state & kLocked) == 0) {
-        if (state_.compare_exchange_weak(state, state | kLocked, std::memory_order_acquire)) {  // pairs: mutex.state
+      if (is_free(state)) {
+        if (state_.compare_exchange_weak(state, (state & ~kOpen) | kLocked,
+                                         std::memory_order_acquire)) {  // pairs: mutex.state
           queue.lock.unlock();
+          holder_.note();
           return true;
         }
-      } else if (state_.compare_exchange_weak(state, (state + kOneWaiter) | (impatient ? kHandOver : 0),
+      } else if (state_.compare_exchange_weak(state, state | kWaiting | (impatient ? kHandOver : 0),
                                               std::memory_order_acq_rel)) {  // pairs: mutex.state
         break;
       }
@@ -65,37 +63,44 @@ bool mutex::lock_slow(std::int64_t deadline_ns) {
     if (waiting_since == 0) waiting_since = os::now_ns();
     if (!wait.wait()) {
       queue.lock.lock();
-      if (waiter.queued) {
-        queue.list.remove(waiter);
-        state_.fetch_sub(kOneWaiter, std::memory_order_acq_rel);  // pairs: mutex.state
-      }
+      queue.list.remove(waiter);
+      if (queue.list.empty()) nobody_waits();
       queue.lock.unlock();
       return false;
     }
     if (waiter.success) {  // handed over
       // Back to barging as soon as waiting is short again: hand-over costs a switch each time.
       if (os::now_ns() - waiting_since < kHandOverAfterNs) state_.fetch_and(~kHandOver, std::memory_order_relaxed);
+      holder_.note();
       return true;
     }
     if (try_lock()) return true;
   }
 }
 
-void mutex::unlock_slow() {
+// Under the queue's lock: the last waiter has given up. One that is unlocking sees to the rest itself.
+void mutex::nobody_waits() noexcept {
   std::uint32_t state = state_.load(std::memory_order_relaxed);
-  if ((state & kLocked) == 0) base::fatal("weft: unlock of an unlocked mutex (at %p)", static_cast<void*>(this));
+  while ((state & (kLocked | kOpen)) != 0 &&
+         !state_.compare_exchange_weak(state, state & kLocked, std::memory_order_acq_rel)) {  // pairs: mutex.state
+  }
+}
+
+void mutex::unlock_slow() {
+  if (state_.load(std::memory_order_relaxed) > 2 * kLocked - 1) {  // less than nothing
+    if (queue_.name != nullptr) base::fatal("weft: unlock of an unlocked mutex, \"%s\"", queue_.name);
+    base::fatal("weft: unlock of an unlocked mutex (at %p)", static_cast<void*>(this));
+  }
   sched::WaitQueue& queue = sched::open(queue_);
   queue.lock.lock();
   sched::Waiter* next = queue.list.pop();
-  state = state_.load(std::memory_order_relaxed);
-  const bool hand_over = next != nullptr && (state & kHandOver) != 0;
-  for (;;) {
-    std::uint32_t desired = hand_over ? state : state & ~kLocked;
-    if (next != nullptr) desired -= kOneWaiter;
-    if (queue.list.empty())
-      desired &= kLocked;  // nobody is left: no hand-over, no count (timed-out waiters left by themselves)
-    if (state_.compare_exchange_weak(state, desired, std::memory_order_acq_rel)) break;  // pairs: mutex.state
+  const bool hand_over = next != nullptr && (state_.load(std::memory_order_relaxed) & kHandOver) != 0;
+  std::uint32_t state = queue.list.empty() ? 0 : hand_over ? kWaiting | kHandOver : kWaiting | kOpen;
+  if (hand_over) {
+    state |= kLocked;
+    holder_.note(next);
   }
+  state_.store(state, std::memory_order_release);  // pairs: mutex.state
   queue.lock.unlock();
   if (next == nullptr) return;
   next->success = hand_over;

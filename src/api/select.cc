@@ -67,6 +67,9 @@ class Select {
     }
   }
 
+  const select_case* cases() const noexcept { return cases_; }
+  std::size_t count() const noexcept { return count_; }
+
  private:
   static constexpr std::size_t kAgain = no_case - 1;
 
@@ -179,6 +182,12 @@ class Select {
 };
 
 }  // namespace
+
+std::size_t cases_of_waiting_select(const void* object, const select_case** cases) noexcept {
+  const auto* select = static_cast<const Select*>(object);
+  *cases = select->cases();
+  return select->count();
+}
 
 std::size_t select_among(select_case* cases, std::size_t count, std::int64_t deadline_ns) {
   return Select(cases, count, deadline_ns).run();

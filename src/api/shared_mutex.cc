@@ -64,6 +64,7 @@ bool shared_mutex::wait_for_turn(std::uint64_t mine, std::uint64_t in_the_way, s
         }
       });
   sched::wake_all(admitted);
+  if (got_it && mine == kWriter) holder_.note();
   return got_it;
 }
 

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "api/start.h"
+#include "api/wait_facts.h"
 #include "base/check.h"
 #include "base/delay_site.h"
 #include "os/affinity.h"
@@ -190,6 +191,7 @@ void start_locked() {
   sched::hooks.thread_started = thread_started;
   sched::hooks.thread_ending = thread_ending;
   sched::hooks.report_overflow = service::report_overflow;
+  sched::hooks.tell_wait = api::tell_wait;
   service::install_crash_reports(service::request_dump_and_exit);
   if (scheduler.settings.preempt)
     scheduler.preempt_signal = service::install_preempt_signal(environment.preempt_signal.value_or(0));

@@ -224,6 +224,7 @@ __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& 
 inline void start_goroutine(Processor& p, Goroutine* g) noexcept {
   if (WEFT_LIKELY((g->flags & kGDetails) == 0) || g->id == 0) g->id = new_goroutine_id(p);
   g->site = g->record->site;
+  ++g->tenants;
   g->last_p = static_cast<std::uint16_t>(p.id);
   p.counters.bump(Counter::kStarts);
   transition(g, GStatus::kDead, GStatus::kRunning);

@@ -11,6 +11,7 @@
 #include "os/symbolizer.h"
 #include "sched/scheduler.h"
 #include "sched/spawn.h"
+#include "sched/wait_graph.h"
 
 namespace weft::sched {
 namespace {
@@ -48,11 +49,6 @@ std::string headline(const Goroutine* g) {
   const GStatus status = g->status.load_relaxed();
   if (status == GStatus::kWaiting) {
     line += name_of(g->wait_reason) + waiting_time(g);
-    if (g->wait_object != nullptr) {
-      char object[32];
-      std::snprintf(object, sizeof object, ", on %p", g->wait_object);
-      line += object;
-    }
   } else {
     line += name_of(status);
   }
@@ -65,8 +61,8 @@ std::string origin(const Goroutine* g) {
   std::string text;
   if (g->site != 0) {
     void* pc = const_cast<void*>(code_address(g->site));
-    text = "started by";
-    if (g->parent != 0) text += " goroutine " + std::to_string(g->parent);
+    text = "started";
+    if (g->parent != 0) text += " by goroutine " + std::to_string(g->parent);
     text += " at\n" + os::format_frames(&pc, 1, "  ");
   }
   return text;
@@ -84,6 +80,15 @@ std::string stack_text(Goroutine* g, std::size_t max_frames) {
 }
 
 }  // namespace
+
+std::string origin_of(const Goroutine* g) {
+  if (g->site == 0) return {};
+  void* pc = const_cast<void*>(code_address(g->site));
+  std::string where = os::format_frames(&pc, 1, "");
+  while (!where.empty() && (where.back() == '\n' || where.back() == ' ')) where.pop_back();
+  if (const std::size_t second = where.find('\n'); second != std::string::npos) where.resize(second);
+  return " (started " + (g->parent != 0 ? "by goroutine " + std::to_string(g->parent) + " " : "") + "at " + where + ")";
+}
 
 std::size_t describe_goroutine(const Goroutine* g, char* buffer, std::size_t size) noexcept {
   const int length = g->name != nullptr
@@ -111,15 +116,18 @@ std::size_t capture_parked(Goroutine* g, void** out, std::size_t max) noexcept {
 }
 
 void dump_goroutines(DumpSink sink, void* context, DumpLimits limits) {
-  std::vector<Goroutine*> all;
-  scheduler.stacks.for_each([&](Goroutine* g) {
-    if (g->status.load_relaxed() != GStatus::kDead) all.push_back(g);
-  });
+  std::vector<Goroutine*> all, dead;
+  scheduler.stacks.for_each(
+      [&](Goroutine* g) { (g->status.load_relaxed() != GStatus::kDead ? all : dead).push_back(g); });
   std::ranges::sort(all, {}, &Goroutine::id);
+  const WaitGraph graph(all, dead);
+  if (const std::string cycles = graph.cycles(); !cycles.empty()) sink(context, cycles + "\n");
   const std::size_t shown = std::min(all.size(), limits.goroutines);
   for (std::size_t i = 0; i < shown; ++i) {
     Goroutine* g = all[i];
-    sink(context, headline(g) + stack_text(g, limits.frames) + origin(g) + "\n");
+    std::string wait = graph.line_for(g);
+    if (!wait.empty()) wait = "  " + wait + "\n";
+    sink(context, headline(g) + wait + stack_text(g, limits.frames) + origin(g) + "\n");
   }
   if (shown < all.size()) sink(context, "... and " + std::to_string(all.size() - shown) + " more goroutines\n");
   const std::uint64_t spawned = total(Counter::kSpawns), started = total(Counter::kStarts);

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "sched/goroutine.h"
@@ -20,6 +21,9 @@ void dump_goroutines(DumpSink sink, void* context, DumpLimits limits = {});
 
 // "goroutine 12 "name"" for messages.
 std::size_t describe_goroutine(const Goroutine* g, char* buffer, std::size_t size) noexcept;
+
+// " (started by goroutine 1 at file:line)" for messages; empty: unknown.
+std::string origin_of(const Goroutine* g);
 
 // Code addresses of a parked (or in-call) goroutine, innermost first.
 std::size_t capture_parked(Goroutine* g, void** out, std::size_t max) noexcept;

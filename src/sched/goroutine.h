@@ -83,6 +83,7 @@ struct alignas(base::kCacheLine) Goroutine {
   std::string* name = nullptr;
   std::uint64_t parent = 0;
   std::uint32_t stack_bytes = 0;  // usable
+  std::uint32_t tenants = 0;      // goroutines that have run on this stack
   const detail::preemptible_scope* preemptible = nullptr;  // the innermost one (preempt.h)
   arch::Fiber fiber;
 

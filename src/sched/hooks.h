@@ -7,6 +7,7 @@
 namespace weft::sched {
 
 struct Goroutine;
+struct WaitFacts;
 
 // What layers above give the scheduler, and tests replace to inject faults. Set before the scheduler starts.
 struct Hooks {
@@ -18,6 +19,7 @@ struct Hooks {
   void (*poke_sysmon)() = [] {};  // something needs a look sooner than planned
   void (*all_idle)() = [] {};     // the last P has become idle: deadlock check
   void (*report_overflow)(const Goroutine* g, const void* address) = [](const Goroutine*, const void*) {};
+  void (*tell_wait)(const Goroutine* g, WaitFacts& facts) = [](const Goroutine*, WaitFacts&) {};  // for dumps
 };
 
 extern Hooks hooks;

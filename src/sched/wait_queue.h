@@ -14,7 +14,7 @@ struct WaitQueue {
   os::SpinLock lock;
   WaitList list;
 };
-static_assert(sizeof(WaitQueue) == sizeof(weft::detail::wait_queue) &&
+static_assert(sizeof(WaitQueue) == sizeof(weft::detail::wait_queue::storage) &&
               alignof(WaitQueue) == alignof(weft::detail::wait_queue));
 
 // Takes everybody who still waits, to be woken after the lock: their choices are decided, and they sleep until wake_all().

@@ -17,7 +17,8 @@ namespace weft::detail {
 //            to it, or (if somebody waits) wakes the waiters after its last access.
 class countdown {
  public:
-  constexpr explicit countdown(std::uint64_t count) noexcept : state_(count * kOne) {}
+  constexpr explicit countdown(std::uint64_t count, const char* name = nullptr) noexcept
+      : state_(count * kOne), queue_(name) {}
   countdown(const countdown&) = delete;
 
   bool is_zero() const noexcept {
@@ -29,6 +30,7 @@ class countdown {
   bool wait(sched::WaitReason reason, const void* object, std::int64_t deadline_ns) noexcept;  // false: the time limit
 
  private:
+  friend struct inspector;
   static constexpr std::uint64_t kWaiting = 1, kOne = 2;  // kWaiting: set and cleared under the queue's lock
   std::atomic<std::uint64_t> state_;
   wait_queue queue_;

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "api/wait_facts.h"
+
+#include <cstdio>
+
+#include "api/chan_core.h"
+#include "weft/detail/task_core.h"
+#include "weft/sync.h"
+
+namespace weft::detail {
+
+struct inspector {
+  using Facts = sched::WaitFacts;
+
+  static std::string text(const char* kind, const char* name, const void* address, const std::string& more = {}) {
+    std::string result = kind;
+    if (name != nullptr) result += std::string(" \"") + name + '"';
+    char where[32];
+    std::snprintf(where, sizeof where, " (%p%s", address, more.empty() ? ")" : ": ");
+    result += where;
+    return more.empty() ? result : result + more + ")";
+  }
+
+  static void tell(const mutex& lock, Facts& facts) {
+    facts.object = text("mutex", lock.queue_.name, &lock);
+    facts.has_holder = (lock.state_.load(std::memory_order_relaxed) & mutex::kLocked) != 0;
+    facts.holder_stack = lock.holder_.stack();
+    if (!facts.has_holder) facts.holders = "which is free: it is about to go on";
+  }
+
+  static void tell(const shared_mutex& lock, Facts& facts) {
+    const std::uint64_t state = lock.state_.load(std::memory_order_relaxed);
+    const std::uint64_t readers = state / shared_mutex::kReader;
+    facts.object = text("shared_mutex", lock.queue_.name, &lock);
+    facts.has_holder = (state & shared_mutex::kWriter) != 0;
+    facts.holder_stack = lock.holder_.stack();
+    if (!facts.has_holder)
+      facts.holders = readers > 0 ? "held by " + std::to_string(readers) + (readers == 1 ? " reader" : " readers")
+                                  : "which is free";
+  }
+
+  static void tell(const condition_core& condition, Facts& facts) {
+    facts.object = text("condition_variable", condition.queue_.name, &condition);
+  }
+  static void tell(const semaphore_core& semaphore, Facts& facts) {
+    const std::uint64_t permits = semaphore.state_.load(std::memory_order_relaxed) / semaphore_core::kOne;
+    facts.object = text("semaphore", semaphore.queue_.name, &semaphore, std::to_string(permits) + " permits");
+  }
+  static void tell(const wait_group& group, Facts& facts) {
+    const std::uint64_t count = group.state_.load(std::memory_order_relaxed) >> 32;
+    facts.object = text("wait_group", group.queue_.name, &group, std::to_string(count) + " not done");
+  }
+  static void tell(const latch& one, Facts& facts) {
+    facts.object =
+        text("latch", one.countdown_.queue_.name, &one, std::to_string(count_of(one.countdown_)) + " missing");
+  }
+  static void tell(const event& one, Facts& facts) {
+    facts.object = text("event", one.countdown_.queue_.name, &one, "not set");
+  }
+  static void tell(const barrier_core& barrier, Facts& facts) {
+    facts.object = text("barrier", barrier.queue_.name, &barrier,
+                        std::to_string(barrier.missing_) + " of " + std::to_string(barrier.expected_) + " missing");
+  }
+  static void tell(const task_core& task, Facts& facts) {
+    facts.object = "the end of";
+    facts.has_holder = true;
+    facts.holder_id = task.id();
+  }
+  static std::uint64_t count_of(const countdown& count) noexcept {
+    return count.state_.load(std::memory_order_relaxed) / countdown::kOne;
+  }
+
+  static std::string channel(const chan_core& channel) {
+    if (channel.is_timer())
+      return text(channel.is_ticker() ? "the chan of a ticker" : "the chan of a timer", nullptr, &channel);
+    std::string state = channel.capacity() == 0 ? "unbuffered"
+                                                : std::to_string(channel.size()) + " of " +
+                                                      std::to_string(channel.capacity()) + " elements";
+    if (channel.is_closed()) state += ", closed";
+    return text("chan", channel.name(), &channel, state);
+  }
+  static void tell_select(const void* select, Facts& facts) {
+    constexpr std::size_t kShown = 8;
+    const select_case* cases = nullptr;
+    const std::size_t count = cases_of_waiting_select(select, &cases);
+    for (std::size_t i = 0; i < count && i < kShown; ++i) {
+      if (i > 0) facts.object += " or ";
+      facts.object += cases[i].is_send ? "a send to " : "a receive from ";
+      facts.object += cases[i].channel != nullptr ? channel(*cases[i].channel) : "a nil chan";
+    }
+    if (count > kShown) facts.object += " or " + std::to_string(count - kShown) + " others";
+  }
+};
+
+}  // namespace weft::detail
+
+namespace weft::api {
+
+void tell_wait(const sched::Goroutine* g, sched::WaitFacts& facts) {
+  using detail::inspector;
+  using enum sched::WaitReason;
+  const void* object = g->wait_object;
+  const auto tell_as = [&]<class T>(const T*) { inspector::tell(*static_cast<const T*>(object), facts); };
+  switch (g->wait_reason) {
+    case kMutex:            return tell_as(static_cast<const mutex*>(nullptr));
+    case kSharedMutexRead:
+    case kSharedMutexWrite: return tell_as(static_cast<const shared_mutex*>(nullptr));
+    case kCondition:        return tell_as(static_cast<const detail::condition_core*>(nullptr));
+    case kSemaphore:        return tell_as(static_cast<const detail::semaphore_core*>(nullptr));
+    case kWaitGroup:        return tell_as(static_cast<const wait_group*>(nullptr));
+    case kLatch:            return tell_as(static_cast<const latch*>(nullptr));
+    case kEvent:            return tell_as(static_cast<const event*>(nullptr));
+    case kBarrier:          return tell_as(static_cast<const detail::barrier_core*>(nullptr));
+    case kJoin:             return tell_as(static_cast<const detail::task_core*>(nullptr));
+    case kChanSend:
+    case kChanReceive:      facts.object = inspector::channel(*static_cast<const detail::chan_core*>(object)); return;
+    case kSelect:           return inspector::tell_select(object, facts);
+    case kOnce:             facts.object = inspector::text("once_flag", nullptr, object, "its function is running"); return;
+    case kFuture:           facts.object = inspector::text("future", nullptr, object); return;
+    default:                return;
+  }
+}
+
+}  // namespace weft::api

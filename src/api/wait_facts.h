@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "sched/wait_graph.h"
+
+namespace weft::api {
+
+// What a parked goroutine waits for, by the state of the primitive: read without its lock, from whoever makes the report.
+void tell_wait(const sched::Goroutine* g, sched::WaitFacts& facts);
+
+}  // namespace weft::api

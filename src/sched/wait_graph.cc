@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "sched/wait_graph.h"
+
+#include <algorithm>
+
+#include "sched/dump.h"
+#include "sched/hooks.h"
+
+namespace weft::sched {
+namespace {
+
+std::uint32_t low_half(const void* address) noexcept {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address));
+}
+
+bool owns_stack_at(Goroutine* g, std::uint32_t stack) noexcept {
+  return stack - low_half(g->stack_bottom) < low_half(g->stack_top()) - low_half(g->stack_bottom);
+}
+
+std::string name_of_goroutine(const Goroutine* g) {
+  char text[128];
+  return std::string(text, describe_goroutine(g, text, sizeof text));
+}
+
+WaitFacts facts_of(const Goroutine* g) {
+  WaitFacts facts;
+  if (g->status.load_relaxed() == GStatus::kWaiting && g->wait_object != nullptr) hooks.tell_wait(g, facts);
+  return facts;
+}
+
+}  // namespace
+
+WaitGraph::WaitGraph(const std::vector<Goroutine*>& live, const std::vector<Goroutine*>& dead) {
+  by_stack_.reserve(live.size() + dead.size());
+  for (const auto* list : {&live, &dead})
+    for (Goroutine* g : *list)
+      if (g->stack_bottom != nullptr) by_stack_.push_back(g);
+  std::ranges::sort(by_stack_, {}, [](const Goroutine* g) { return low_half(g->stack_bottom); });
+  for (const Goroutine* g : live) by_id_.emplace(g->id, g);
+}
+
+bool WaitGraph::waits_for_holder(const Goroutine* g) noexcept {
+  if (g->status.load_relaxed() != GStatus::kWaiting) return false;
+  const WaitReason reason = g->wait_reason;
+  return reason == WaitReason::kMutex || reason == WaitReason::kSharedMutexRead ||
+         reason == WaitReason::kSharedMutexWrite || reason == WaitReason::kJoin;
+}
+
+WaitGraph::Holder WaitGraph::holder_in(const WaitFacts& facts) const {
+  if (facts.holder_id != 0) {
+    const auto found = by_id_.find(facts.holder_id);
+    if (found != by_id_.end()) return {found->second, true, {}};
+    return {nullptr, true, "goroutine " + std::to_string(facts.holder_id) + ", which has not started yet"};
+  }
+  const std::uint32_t stack = facts.holder_stack;
+  auto found =
+      std::ranges::upper_bound(by_stack_, stack, {}, [](const Goroutine* g) { return low_half(g->stack_bottom); });
+  while (found != by_stack_.begin()) {
+    Goroutine* g = *--found;
+    if (!owns_stack_at(g, stack)) break;
+    const void* sp = g->sp.load_acquire();  // pairs: goroutine.sp
+    if (g->status.load_relaxed() == GStatus::kDead ||
+        (sp != nullptr && stack - low_half(g->stack_bottom) < low_half(sp) - low_half(g->stack_bottom)))
+      return {nullptr, true, "nobody any more: who took it has returned or ended without unlocking it"};
+    return {g, g->tenants <= 1, {}};
+  }
+  return {nullptr, true, "a plain thread"};
+}
+
+const Goroutine* WaitGraph::next_of(const Goroutine* g) const {
+  if (!waits_for_holder(g)) return nullptr;
+  const WaitFacts facts = facts_of(g);
+  return facts.has_holder ? holder_in(facts).g : nullptr;
+}
+
+std::string WaitGraph::line_for(const Goroutine* g) const {
+  const WaitFacts facts = facts_of(g);
+  if (facts.object.empty()) return {};
+  std::string line = "waits for " + facts.object;
+  const bool is_join = g->wait_reason == WaitReason::kJoin;
+  if (facts.has_holder) {
+    const Holder holder = holder_in(facts);
+    if (!is_join) line += ", held by ";
+    if (is_join) line += " ";
+    if (holder.g == g) {
+      line += is_join ? "itself" : "itself: it locks it twice";
+    } else {
+      line += holder.g != nullptr ? name_of_goroutine(holder.g) : holder.text;
+    }
+    if (!holder.is_certain) line += " (or by one that ran on its stack before and ended without unlocking)";
+    if (holder.g != nullptr && holder.g != g) line += origin_of(holder.g);
+  } else if (!facts.holders.empty()) {
+    line += ", " + facts.holders;
+  }
+  return line;
+}
+
+std::string WaitGraph::cycles() const {
+  std::string text;
+  std::unordered_map<const Goroutine*, std::uint64_t> seen;  // in which walk
+  std::uint64_t walk = 0;
+  std::vector<const Goroutine*> starts;
+  for (const auto& [id, g] : by_id_)
+    if (waits_for_holder(g)) starts.push_back(g);
+  std::ranges::sort(starts, {}, &Goroutine::id);
+  for (const Goroutine* start : starts) {
+    ++walk;
+    const Goroutine* g = start;
+    while (g != nullptr && seen.emplace(g, walk).second) g = next_of(g);
+    if (g == nullptr || seen[g] != walk) continue;  // an end, or a cycle told already
+    const Goroutine* first = g;
+    std::string line = "deadlock cycle: " + name_of_goroutine(first);
+    do {
+      line += g == first ? " waits for " : ", which waits for ";
+      const WaitFacts facts = facts_of(g);
+      const bool is_join = g->wait_reason == WaitReason::kJoin;
+      g = next_of(g);
+      line += facts.object + (is_join ? " " : ", held by ") +
+              (g == first && g == next_of(first) ? "itself" : name_of_goroutine(g));
+    } while (g != first);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace weft::sched
