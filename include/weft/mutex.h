@@ -46,9 +46,8 @@ class mutex {
  private:
   friend struct detail::inspector;
   // kLocked is the highest: unlocking what is not locked leaves bits above it.
-  static constexpr std::uint32_t kWaiting = 1, kHandOver = 2, kOpen = 4, kLocked = 8;
+  static constexpr std::uint32_t kWaiting = 1, kHandOver = 2, kOpen = 4, kLeaving = 8, kLocked = 16;
   static bool is_free(std::uint32_t state) noexcept { return state == 0 || (state & kOpen) != 0; }
-  void nobody_waits() noexcept;
   void unlock_slow();
   std::atomic<std::uint32_t> state_{0};
   detail::holder_hint holder_;

@@ -17,7 +17,7 @@ namespace detail {
 // Permits, and those who wait for one, in order.
 class semaphore_core {
  public:
-  semaphore_core(std::ptrdiff_t desired, std::ptrdiff_t most, const char* name);
+  semaphore_core(std::ptrdiff_t desired, std::ptrdiff_t most, const char* name = nullptr);
   semaphore_core(const semaphore_core&) = delete;
 
   bool try_acquire() noexcept {

@@ -6,11 +6,15 @@
 #include "sched/wait_queue.h"
 
 // Mutex.
-//   State       kLocked; kWaiting: somebody is queued; kHandOver; kOpen: unlocked although somebody is queued. All but kLocked
-//               change under the queue's lock only (who takes an open mutex clears kOpen).
+//   State       kLocked; kWaiting: somebody is queued; kHandOver; kOpen: unlocked although somebody is queued; kLeaving: see
+//               Unlock. All but kLocked change under the queue's lock (who takes an open mutex clears kOpen, who leaves kLeaving,
+//               who was handed the lock kHandOver).
 //   Unlock      takes kLocked away. If that was all, the mutex is free, and that was the last access. If not, it is not free yet:
-//               nobody can take it until the one that unlocks has decided, under the queue's lock, who gets it or that it is open,
-//               and who is woken then is woken after the last access. So a mutex may go away with the last who needs it.
+//               nobody can take it until the one that unlocks has decided, under the queue's lock, who gets it or that it is open;
+//               who is woken then is woken after the last access, and needs the mutex until then. If all have given up, nobody
+//               keeps it: then kLeaving keeps it from being taken until the queue's lock is free, and clearing that is the last
+//               access. So a mutex may go away with the last who needs it, as soon as that one's unlock has returned.
+//   Giving up   leaves the bits as they are: with nobody queued they cost the next unlock a look at the queue, which clears them.
 //   Barging     an open mutex may be taken by newcomers; the oldest waiter was woken and competes with them: no convoy.
 //   Hand-over   a waiter that loses after more than 1 ms goes to the front and sets kHandOver: then unlock passes the lock itself
 //               to it, and newcomers queue. It goes when the queue is empty, or when it serves one that waited less.
@@ -64,7 +68,6 @@ bool mutex::lock_slow(std::int64_t deadline_ns) {
     if (!wait.wait()) {
       queue.lock.lock();
       queue.list.remove(waiter);
-      if (queue.list.empty()) nobody_waits();
       queue.lock.unlock();
       return false;
     }
@@ -78,14 +81,6 @@ bool mutex::lock_slow(std::int64_t deadline_ns) {
   }
 }
 
-// Under the queue's lock: the last waiter has given up. One that is unlocking sees to the rest itself.
-void mutex::nobody_waits() noexcept {
-  std::uint32_t state = state_.load(std::memory_order_relaxed);
-  while ((state & (kLocked | kOpen)) != 0 &&
-         !state_.compare_exchange_weak(state, state & kLocked, std::memory_order_acq_rel)) {  // pairs: mutex.state
-  }
-}
-
 void mutex::unlock_slow() {
   if (state_.load(std::memory_order_relaxed) > 2 * kLocked - 1) {  // less than nothing
     if (queue_.name != nullptr) base::fatal("weft: unlock of an unlocked mutex, \"%s\"", queue_.name);
@@ -94,7 +89,16 @@ void mutex::unlock_slow() {
   sched::WaitQueue& queue = sched::open(queue_);
   queue.lock.lock();
   sched::Waiter* next = queue.list.pop();
-  const bool hand_over = next != nullptr && (state_.load(std::memory_order_relaxed) & kHandOver) != 0;
+  while (next == nullptr) {  // they have given up
+    state_.store(kLeaving, std::memory_order_relaxed);
+    queue.lock.unlock();
+    std::uint32_t leaving = kLeaving;
+    if (state_.compare_exchange_strong(leaving, 0, std::memory_order_release, std::memory_order_relaxed))
+      return;  // pairs: mutex.state
+    queue.lock.lock();
+    next = queue.list.pop();
+  }
+  const bool hand_over = (state_.load(std::memory_order_relaxed) & kHandOver) != 0;
   std::uint32_t state = queue.list.empty() ? 0 : hand_over ? kWaiting | kHandOver : kWaiting | kOpen;
   if (hand_over) {
     state |= kLocked;
@@ -102,7 +106,6 @@ void mutex::unlock_slow() {
   }
   state_.store(state, std::memory_order_release);  // pairs: mutex.state
   queue.lock.unlock();
-  if (next == nullptr) return;
   next->success = hand_over;
   sched::wake(next);
 }

@@ -30,7 +30,8 @@ chan_core* make_timer_chan(std::int64_t when_ns, std::int64_t period_ns);
 bool set_timer_chan(chan_core* channel, std::int64_t when_ns, std::int64_t period_ns);
 bool stop_timer_chan(chan_core* channel);
 // The name lives as long as the channel; null: none.
-chan_core* make_chan(std::size_t capacity, const element_ops& ops, const char* name = nullptr);  // throws std::length_error, std::bad_alloc
+chan_core* make_chan(std::size_t capacity, const element_ops& ops,
+                     const char* name = nullptr);  // throws std::length_error, std::bad_alloc
 void retain_chan(chan_core* channel) noexcept;
 void release_chan(chan_core* channel) noexcept;
 

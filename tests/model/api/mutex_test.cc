@@ -3,24 +3,31 @@
 // model may jump by more than the millisecond that makes a waiter impatient whenever it is read.
 //
 // mutant: frees_the_lock_it_hands_over in api/mutex.cc, caught by one_at_a_time_and_everybody_gets_it
-//   -     std::uint32_t desired = hand_over ? state : state & ~kLocked;
-//   +     std::uint32_t desired = state & ~kLocked;
+//   -     state |= kLocked;
+//   +     state |= 0;
 // mutant: does_not_hand_over_the_lock_it_keeps in api/mutex.cc, caught by one_at_a_time_and_everybody_gets_it
 //   -   next->success = hand_over;
 //   +   next->success = false;
-// mutant: queues_without_counting_itself in api/mutex.cc, caught by one_at_a_time_and_everybody_gets_it
-//   -       } else if (state_.compare_exchange_weak(state, (state + kOneWaiter) | (impatient ? kHandOver : 0),
+// mutant: queues_without_saying_so in api/mutex.cc, caught by one_at_a_time_and_everybody_gets_it
+//   -       } else if (state_.compare_exchange_weak(state, state | kWaiting | (impatient ? kHandOver : 0),
 //   -                                               std::memory_order_acq_rel)) {  // pairs: mutex.state
 //   +       } else {
-// mutant: counts_itself_after_the_lock_was_freed in api/mutex.cc, caught by one_at_a_time_and_everybody_gets_it
-//   -       if ((state & kLocked) == 0) {
+// mutant: queues_although_the_lock_was_freed in api/mutex.cc, caught by one_at_a_time_and_everybody_gets_it
+//   -       if (is_free(state)) {
 //   +       if (false) {
 // mutant: unlocks_without_waking in api/mutex.cc, caught by one_at_a_time_and_everybody_gets_it
-//   -   if (next == nullptr) return;
-//   +   if (next == nullptr || !hand_over) return;
-// mutant: leaves_the_hand_over_bit_behind in api/mutex.cc, caught by one_at_a_time_and_everybody_gets_it
-//   -       desired &= kLocked;  // nobody is left: no hand-over, no count (timed-out waiters left by themselves)
-//   +       desired &= ~std::uint32_t{0};
+//   -   sched::wake(next);
+//   +   if (hand_over) sched::wake(next);
+// mutant: forgets_those_who_still_wait in api/mutex.cc, caught by one_at_a_time_and_everybody_gets_it
+//   -   std::uint32_t state = queue.list.empty() ? 0 : hand_over ? kWaiting | kHandOver : kWaiting | kOpen;
+//   +   std::uint32_t state = 0;
+// mutant: frees_it_before_it_leaves in api/mutex.cc, caught by it_may_go_away_with_the_last_who_needs_it
+//   -     state_.store(kLeaving, std::memory_order_relaxed);
+//   -     queue.lock.unlock();
+//   +     state_.store(0, std::memory_order_release); queue.lock.unlock(); return;
+// mutant: leaves_beside_one_that_has_queued in api/mutex.cc, caught by one_that_queues_while_another_leaves_is_served
+//   -     if (state_.compare_exchange_strong(leaving, 0, std::memory_order_release, std::memory_order_relaxed))
+//   +     if (state_.store(0, std::memory_order_release), leaving != 0)
 #include "weft/mutex.h"
 
 #include "model/api/world.h"
@@ -93,6 +100,37 @@ TEST(MutexModel, a_time_limit_leaves_the_state_clean) {
 }
 TEST(MutexModel, a_threads_time_limit_leaves_the_state_clean) {
   EXPECT_TRUE(judge<WithTimeLimits<true>>(random_search(30'000)));
+}
+
+// Each says under the lock, or having given up, that it needs the mutex no more; who says it last, and has had the lock since, ends
+// the mutex.
+struct GoesAway : ApiSimulation<3, true> {
+  alignas(Lock) std::byte storage[sizeof(Lock)];
+  Lock* lock = nullptr;
+  unsigned users = 3;  // the simulation's own knowledge
+
+  void prepare() override { lock = ::new (static_cast<void*>(storage)) Lock; }
+  void act(unsigned id) override {
+    bool has_it = true;
+    if (id == 0)
+      has_it = lock->lock_until(kSoon);
+    else
+      lock->lock();
+    const bool is_last = --users == 0;
+    if (is_last && !has_it) {
+      lock->lock();
+      has_it = true;
+    }
+    if (has_it) lock->unlock();
+    if (is_last) lock->~Lock();
+  }
+};
+
+TEST(MutexModel, it_may_go_away_with_the_last_who_needs_it) { EXPECT_TRUE(judge<GoesAway>(random_search(60'000))); }
+
+// One gives up while another unlocks and a third comes.
+TEST(MutexModel, one_that_queues_while_another_leaves_is_served) {
+  EXPECT_TRUE(judge<WithTimeLimits<false>>(random_search(100'000)));
 }
 
 TEST(MutexModel, finds_an_unlock_without_release) {

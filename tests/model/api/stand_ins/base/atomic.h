@@ -11,7 +11,7 @@ namespace weft::model {
 // Makes the orders of some accesses weaker than written. Set between simulations, never during one.
 struct Fault {
   const char* where = nullptr;                     // part of a file's or function's name
-  enum Kind { kSplit, kUnordered } kind = kSplit;  // a CAS compares, then stores; every order is relaxed
+  enum Kind { kSplit, kUnordered } kind = kSplit;  // a CAS or subtraction loads, then stores; every order is relaxed
 };
 inline Fault fault;
 
@@ -46,7 +46,14 @@ class StandInAtom {
   void store(T v, rl::memory_order order, Where at) { value().store(v, weaken(order, at), info(at)); }
   T exchange(T v, rl::memory_order order, Where at) { return value().exchange(v, weaken(order, at), info(at)); }
   T fetch_add(T v, rl::memory_order order, Where at) { return value().fetch_add(v, weaken(order, at), info(at)); }
-  T fetch_sub(T v, rl::memory_order order, Where at) { return value().fetch_sub(v, weaken(order, at), info(at)); }
+  T fetch_sub(T v, rl::memory_order order, Where at) {
+    if (is_faulty(Fault::kSplit, at)) {
+      const T seen = value().load(rl::mo_relaxed, info(at));
+      value().store(seen - v, order, info(at));
+      return seen;
+    }
+    return value().fetch_sub(v, weaken(order, at), info(at));
+  }
   T fetch_or(T v, rl::memory_order order, Where at) { return value().fetch_or(v, weaken(order, at), info(at)); }
   T fetch_and(T v, rl::memory_order order, Where at) { return value().fetch_and(v, weaken(order, at), info(at)); }
   bool cas(T& expected, T desired, rl::memory_order order, rl::memory_order failure, Where at) {
@@ -87,9 +94,13 @@ class StandInAtom {
     return is_faulty(Fault::kUnordered, at) ? rl::mo_relaxed : order;
   }
   void make(T initial) { ::new (static_cast<void*>(&hold_.value)) rl::atomic<T>(initial); }
-  void unmake() { hold_.value.~atomic(); }
+  void unmake() {
+    hold_.value.~atomic();
+    const_cast<volatile bool&>(is_gone_) = true;  // a plain store to an object that ends may be left out
+  }
   rl::atomic<T>& value() const {
     dawdle();
+    RL_ASSERT(!const_cast<const volatile bool&>(is_gone_));  // relacy does not notice: the storage is still there
     return hold_.value;
   }
 
@@ -100,6 +111,7 @@ class StandInAtom {
     rl::atomic<T> value;
   };
   mutable Hold hold_;
+  bool is_gone_ = false;
 };
 
 }  // namespace weft::model
