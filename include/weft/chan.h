@@ -26,13 +26,23 @@ struct recv_result {
 
 namespace detail {
 
-// What a channel of T really carries. A T whose move may throw travels in a box made by the sender before anything is shared:
-// an exception then meets only the one whose move it was, and the channel never sees it.
+// What a channel of T really carries. A T whose move may throw travels in a box: one that is sent for certain is boxed before
+// anything is shared, one that may stay with its sender when its turn has come (box_moved, box_copied). An exception then meets
+// only the one whose move it was.
 template <class T>
 inline constexpr bool is_boxed = !std::is_nothrow_move_constructible_v<T>;
 
 template <class T>
 using carried = std::conditional_t<is_boxed<T>, std::unique_ptr<T>, T>;
+
+template <class T>
+void box_moved(void* to, const void* from) {
+  ::new (to) std::unique_ptr<T>(std::make_unique<T>(std::move(*static_cast<T*>(const_cast<void*>(from)))));
+}
+template <class T>
+void box_copied(void* to, const void* from) {
+  ::new (to) std::unique_ptr<T>(std::make_unique<T>(*static_cast<const T*>(from)));
+}
 
 template <class E>
 struct element_traits {
@@ -78,8 +88,9 @@ class chan {
  public:
   using value_type = T;
 
+  chan() : chan(0) {}
   // The name is shown in reports; it must live as long as the channel.
-  explicit chan(std::size_t capacity = 0, const char* name = nullptr)
+  explicit chan(std::size_t capacity, const char* name = nullptr)
       : core_(detail::make_chan(capacity, detail::element_traits<carried>::ops, name)) {}
   static chan nil() noexcept { return chan(nullptr, 0); }
 
@@ -178,19 +189,14 @@ class chan {
   }
 
   bool send_if_possible(T& value, std::int64_t deadline_ns) {
-    detail::chan_outcome outcome;
     if constexpr (detail::is_boxed<T>) {
-      auto box = std::make_unique<T>(std::move(value));
-      outcome = detail::send_on(core_, &box, deadline_ns);
-      if (outcome != detail::chan_outcome::done) {  // as if it had never left
-        std::destroy_at(std::addressof(value));
-        ::new (static_cast<void*>(std::addressof(value))) T(std::move(*box));
-      }
+      detail::select_case one{core_, std::addressof(value), true, false, &detail::box_moved<T>};
+      return detail::select_among(&one, 1, deadline_ns) != detail::no_case;
     } else {
-      outcome = detail::send_on(core_, std::addressof(value), deadline_ns);
+      const detail::chan_outcome outcome = detail::send_on(core_, std::addressof(value), deadline_ns);
+      if (outcome == detail::chan_outcome::closed) detail::throw_send_on_closed();
+      return outcome == detail::chan_outcome::done;
     }
-    if (outcome == detail::chan_outcome::closed) detail::throw_send_on_closed();
-    return outcome == detail::chan_outcome::done;
   }
 
   detail::chan_outcome receive(std::optional<T>& value, std::int64_t deadline_ns) {

@@ -8,7 +8,8 @@
 
 #include "weft/chan.h"
 #include "weft/context.h"
-#include "weft/sync.h"
+#include "weft/mutex.h"
+#include "weft/wait_group.h"
 
 namespace weft {
 
@@ -67,6 +68,13 @@ class group {
     cancel_();
     const std::lock_guard guard(mutex_);
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  }
+  // As wait(); false: some still run after the time limit.
+  template <class Rep, class Period>
+  bool wait_for(std::chrono::duration<Rep, Period> limit) {
+    if (!running_.wait_for(limit)) return false;
+    wait();
+    return true;
   }
   const context& ctx() const noexcept { return context_; }
 

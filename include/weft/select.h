@@ -39,7 +39,6 @@ struct recv_case {
     if (done.received) deliver<T>(storage, value);
     std::invoke(handler, std::move(value));
   }
-  void undo() noexcept {}
 };
 
 // `Value` is T& or const T& (copied if this case wins) or T&& (moved if it wins).
@@ -50,25 +49,25 @@ struct send_case {
   chan<T> channel;
   std::remove_reference_t<Value>* value;
   F handler;
-  std::unique_ptr<T> box{};
 
   void describe(select_case& out) {
+    out = {channel.core(), const_cast<std::remove_const_t<std::remove_reference_t<Value>>*>(value), true, false};
     if constexpr (is_boxed<T>) {
-      box = std::make_unique<T>(static_cast<std::conditional_t<is_copied, Value, T&&>>(*value));
-      out = {channel.core(), &box, true, false};
-    } else {
-      out = {channel.core(), const_cast<std::remove_const_t<std::remove_reference_t<Value>>*>(value), true, false};
-      if constexpr (is_copied)
-        out.copy = [](void* to, const void* from) { ::new (to) T(*static_cast<const T*>(from)); };
+      out.copy = is_copied ? copier() : &box_moved<T>;
+    } else if constexpr (is_copied) {
+      out.copy = copier();
     }
   }
   void finish(const select_case&) { std::invoke(handler); }
-  void undo() noexcept(!is_boxed<T>) {
-    if constexpr (is_boxed<T> && !is_copied) {
-      if (box != nullptr) {
-        std::destroy_at(value);
-        ::new (static_cast<void*>(value)) T(std::move(*box));
-      }
+
+ private:
+  static auto copier() -> void (*)(void*, const void*) {
+    if constexpr (!is_copied) {
+      return nullptr;
+    } else if constexpr (is_boxed<T>) {
+      return &box_copied<T>;
+    } else {
+      return [](void* to, const void* from) { ::new (to) T(*static_cast<const T*>(from)); };
     }
   }
 };
@@ -134,8 +133,8 @@ std::size_t select(Cases... cases) {
   static_assert(defaults <= 1, "weft::select: at most one on_default");
   std::array<detail::select_case, detail::channel_cases<Cases...>> table;
   std::int64_t deadline_ns = detail::forever;
-  std::size_t filled = 0;
-  const auto describe = [&](auto& one) {
+  [[maybe_unused]] std::size_t filled = 0;
+  [[maybe_unused]] const auto describe = [&](auto& one) {
     using one_type = std::remove_reference_t<decltype(one)>;
     if constexpr (one_type::kind == case_kind::channel) {
       one.describe(table[filled++]);
@@ -146,24 +145,10 @@ std::size_t select(Cases... cases) {
     }
   };
   (describe(cases), ...);
-  std::size_t chosen = detail::no_case;
-  const auto undo_losers = [&] {
-    std::size_t position = 0;
-    const auto undo = [&](auto& one) {
-      if constexpr (std::remove_reference_t<decltype(one)>::kind == case_kind::channel)
-        if (position++ != chosen) one.undo();
-    };
-    (undo(cases), ...);
-  };
-  try {
-    chosen = detail::select_among(table.data(), table.size(), deadline_ns);
-  } catch (...) {
-    undo_losers();
-    throw;
-  }
-  undo_losers();
-  std::size_t position = 0, index = 0, result = 0;
-  const auto finish = [&](auto& one) {
+  const std::size_t chosen = detail::select_among(table.data(), table.size(), deadline_ns);
+  [[maybe_unused]] std::size_t position = 0, index = 0;
+  std::size_t result = 0;
+  [[maybe_unused]] const auto finish = [&](auto& one) {
     using one_type = std::remove_reference_t<decltype(one)>;
     if constexpr (one_type::kind == case_kind::channel) {
       if (position == chosen) {

@@ -6,6 +6,7 @@
 #include "weft/condition_variable.h"
 #include "weft/event.h"
 #include "weft/future.h"
+#include "weft/group.h"
 #include "weft/latch.h"
 #include "weft/mutex.h"
 #include "weft/once.h"
