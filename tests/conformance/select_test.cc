@@ -80,7 +80,7 @@ TEST_P(Select, a_default_is_true_of_one_moment) {
 
 TEST_P(Select, no_value_is_sent_twice_or_lost) {
   weft::run([] {
-    constexpr int kValues = 4000;
+    const int kValues = scaled(20'000);
     std::vector<weft::chan<int>> channels(4);
     weft::chan<int> collected(16);
     weft::wait_group forwarders;
@@ -94,7 +94,7 @@ TEST_P(Select, no_value_is_sent_twice_or_lost) {
                      on_send(channels[3], int(i)));
       for (auto& c : channels) c.close();
     });
-    std::vector<int> seen(kValues, 0);
+    std::vector<int> seen(static_cast<std::size_t>(kValues), 0);
     for (int i = 0; i < kValues; ++i) ++seen[static_cast<std::size_t>(*collected.recv())];
     forwarders.wait();
     for (int count : seen) ASSERT_EQ(count, 1);

@@ -7,7 +7,7 @@
 
 #include "support/runtime_test.h"
 
-// A million goroutines, and the same thing again and again (F23, SC20, SC21, SC29).
+// A million goroutines, and the same thing again and again (F23, SC20, SC21, SC29, TM07, TM16).
 namespace {
 
 using namespace weft::test;
@@ -56,7 +56,8 @@ TEST_P(Million, leaves_of_a_tree_ten_times_in_the_same_memory) {
     if (leaves == 1) return first;
     std::vector<weft::task<long>> children;
     children.reserve(10);
-    for (long i = 0; i < 10; ++i) children.push_back(weft::spawn([&, i] { return skynet(first + i * leaves / 10, leaves / 10); }));
+    for (long i = 0; i < 10; ++i)
+      children.push_back(weft::spawn([&, i] { return skynet(first + i * leaves / 10, leaves / 10); }));
     long sum = 0;
     for (auto& child : children) sum += child.join();
     return sum;
@@ -79,6 +80,84 @@ TEST_P(Million, spawns_wait_in_64_bytes_each) {
     for (int i = 0; i < kCount; ++i) weft::go([&ran] { ran.fetch_add(1, std::memory_order_relaxed); });
     EXPECT_LE(resident_bytes() - before, 350'000'000u);
     EXPECT_TRUE(spin_until([&] { return ran == kCount; }, 60s)) << ran;
+  });
+}
+
+TEST_P(Million, timers_of_nothing_fire_at_once) {  // TM07
+  weft::run([] {
+    weft::timer reused(1h);
+    for (int i = 0; i < 1'000'000; ++i) {
+      const Stopwatch watch;
+      ASSERT_TRUE(i % 2 == 0 ? weft::after(0ns).recv().has_value()
+                             : (reused.reset(0ns), reused.chan().recv()).has_value());
+      ASSERT_LT(watch.elapsed(), 2s);
+    }
+  });
+}
+
+TEST_P(Million, timers_are_made_and_stopped_in_bounded_memory_and_time) {
+  constexpr int kCount = 1'000'000;
+  weft::run([] {
+    std::atomic<int> fired{0};
+    const std::size_t before = resident_bytes();
+    const Stopwatch watch;
+    std::vector<weft::timer> timers;
+    timers.reserve(kCount);
+    for (int i = 0; i < kCount; ++i)
+      timers.push_back(weft::after_func(1h + std::chrono::microseconds(i * 7919LL % kCount), [&] { ++fired; }));
+    const double each = static_cast<double>(resident_bytes() - before) / kCount;
+    for (weft::timer& timer : timers) ASSERT_TRUE(timer.stop());
+    std::printf("made and stopped in %.2f s, %.0f bytes each\n", watch.seconds(), each);
+    EXPECT_LT(watch.elapsed(), 30s);
+    EXPECT_LT(each, 400);
+    EXPECT_EQ(fired, 0);
+    timers.clear();
+    // One after the other needs no more than a few.
+    const std::size_t between = resident_bytes();
+    for (int i = 0; i < kCount; ++i) {
+      weft::timer timer = weft::after_func(1h, [&] { ++fired; });
+      ASSERT_TRUE(timer.stop());
+    }
+    EXPECT_LT(resident_bytes(), between + 10'000'000) << megabytes(resident_bytes()) << " MB";
+    EXPECT_EQ(fired, 0);
+  });
+}
+
+TEST_P(Million, timers_fire_each_once) {
+  constexpr int kCount = 1'000'000;
+  weft::run([&] {
+    std::atomic<int> fired{0};
+    const Stopwatch watch;
+    for (int i = 0; i < kCount; ++i)
+      weft::after_func(std::chrono::milliseconds(i % 500), [&] { fired.fetch_add(1, std::memory_order_relaxed); });
+    EXPECT_TRUE(spin_until([&] { return fired == kCount; }, 60s)) << fired;
+    std::printf("made and fired in %.2f s\n", watch.seconds());
+    weft::this_goroutine::sleep_for(20ms);
+    EXPECT_EQ(fired, kCount) << "none fires twice";
+  });
+}
+
+TEST_P(Million, channels_of_timers_are_abandoned_among_traffic) {  // TM16
+  weft::run([] {
+    const std::size_t before = resident_bytes();
+    const Stopwatch watch;
+    weft::chan<int> c(16);
+    auto sender = weft::spawn([&] {
+      for (int i = 0; i < 1'000'000; ++i) c.send(i);
+      c.close();
+    });
+    int received = 0;
+    for (bool open = true; open;)
+      weft::select(weft::on_recv(c,
+                                 [&](std::optional<int> value) {
+                                   open = value.has_value();
+                                   received += open ? 1 : 0;
+                                 }),
+                   weft::on_recv(weft::after(5s)));
+    sender.join();
+    EXPECT_EQ(received, 1'000'000);
+    EXPECT_LT(watch.elapsed(), 60s);
+    EXPECT_LT(resident_bytes(), before + 10'000'000) << megabytes(resident_bytes()) << " MB";
   });
 }
 

@@ -372,3 +372,38 @@ WEFT_CASE(many) {
   });
   return 0;
 }
+
+// What can never be ready (CH08, SE01, SE02).
+// check: run WEFT_MAXPROCS=1 --case=never_ready
+// check: exit 2
+// check: first-stderr fatal error: all goroutines are asleep - deadlock!
+// check: stderr "sends" \[chan send \(nil chan\)
+// check: stderr "receives" \[chan receive \(nil chan\)
+// check: stderr "selects" \[select \(no cases\)
+// check: stderr "selects nil" \[select
+// check: not-stdout after
+// check: within 5
+// check: run WEFT_MAXPROCS=4 WEFT_POLICY=global --case=never_ready
+// check: exit 2
+// check: first-stderr fatal error: all goroutines are asleep - deadlock!
+// check: not-stdout after
+// check: within 5
+WEFT_CASE(never_ready) {
+  weft::run([] {
+    auto nil = weft::chan<int>::nil();
+    const auto start = [](const char* name, auto function) {
+      weft::go(weft::go_options{.name = name}, [function]() mutable {
+        function();
+        say("after");
+      });
+    };
+    start("sends", [=]() mutable { nil.send(1); });
+    start("receives", [=]() mutable { nil.recv(); });
+    start("selects", [] { weft::select(); });
+    start("selects nil", [=]() mutable { weft::select(weft::on_recv(nil), weft::on_send(nil, 1)); });
+    weft::selector none;
+    none.wait();
+    say("after");
+  });
+  return 0;
+}
