@@ -31,7 +31,7 @@ inline void close_sample(Goroutine* g) noexcept {
     g->habits.short_runner = 0;
     g->habits.long_runner = static_cast<std::uint8_t>(std::min<int>(g->habits.long_runner + 2, kLongRunnerMax));
   } else {
-    if (g->habits.short_runner < 2) ++g->habits.short_runner;
+    if (g->habits.short_runner < kShortRunner) ++g->habits.short_runner;
     if (g->habits.long_runner > 0) --g->habits.long_runner;
   }
   g->habits.watched = g->habits.long_runner > 1;
@@ -63,7 +63,7 @@ inline void place(Processor& p, Runnable runnable, Hint hint) noexcept {
   } else if (WEFT_UNLIKELY(view.idle() > 0 && view.spinning() == 0)) {
     // W2: a spinner would have seen to it. Known short runners (tickers) are not worth a wake.
     const Goroutine* g = os::current_g();
-    if (g == nullptr || g->habits.short_runner < 2) wake_one(&p);
+    if (g == nullptr || g->habits.short_runner < kShortRunner) wake_one(&p);
   }
 }
 
@@ -81,7 +81,10 @@ __attribute__((noinline)) void sample_dispatch(Processor& p) noexcept {
 __attribute__((noinline)) void run_own_timers(Processor& p) noexcept {
   p.until_timers = kTimerCheckInterval;
   const std::int64_t now = os::now_ns();
-  if (p.timers.next_ns() <= now) p.counters.bump(Counter::kTimersFired, p.timers.run_due(now, true));
+  if (p.timers.next_ns() > now) return;
+  RunnableList woken;
+  p.counters.bump(Counter::kTimersFired, p.timers.run_due(now, true, woken));
+  if (!place_sleepers(p, woken)) wake_for_queued_work(&p);
 }
 
 // What this P runs next, or nothing: then g0 decides.
@@ -356,6 +359,18 @@ void collect(Goroutine* g, RunnableList& out) noexcept {
   } else {
     out.push(Runnable(g));
   }
+}
+
+bool place_sleepers(Processor& p, RunnableList& woken) noexcept {
+  constexpr std::size_t kFew = 16;
+  bool brief = woken.size() <= kFew;
+  for (std::size_t room = kRunQueueCapacity / 2; room > 0 && !woken.empty(); --room) {
+    const Runnable sleeper = woken.pop();
+    brief = brief && sleeper.goroutine()->habits.short_runner >= kShortRunner;
+    scheduler.policy->ready(p, sleeper, Hint::kYield);
+  }
+  if (!woken.empty()) scheduler.inject.push(woken);
+  return brief;
 }
 
 void submit(Runnable record) noexcept {

@@ -30,6 +30,9 @@ void give_way() noexcept;
 void ready(Goroutine* g) noexcept;        // any thread; g is waiting
 // As ready(), for many at once: the caller places what `out` gets.
 void collect(Goroutine* g, RunnableList& out) noexcept;
+// Owner of p: sleepers whose time has come go to the back of its queue. True: others need not be woken for them, for they are few
+// and known to run briefly (a wake costs more than they do).
+bool place_sleepers(Processor& p, RunnableList& woken) noexcept;
 void submit(Runnable record) noexcept;    // any thread; a filled spawn record
 void inject(Runnable runnable) noexcept;  // any thread: to the global queue, and wakes whoever is needed
 void inject(RunnableList& chain) noexcept;

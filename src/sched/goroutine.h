@@ -47,6 +47,7 @@ enum GFlags : std::uint8_t {
   kGUnguarded = 8,  // no guard page under its stack: the canary is checked at each switch
   kGDetails = 16,   // has name, locals or a parent to clear at the end
 };
+inline constexpr std::uint8_t kShortRunner = 2;  // seen so often in a row to run briefly: expected to do so again
 inline constexpr std::uint8_t kGSlowSwitch = kGLocked | kGUnguarded;
 
 struct alignas(base::kCacheLine) Goroutine {
@@ -74,6 +75,7 @@ struct alignas(base::kCacheLine) Goroutine {
   std::uint32_t wait_since_ms = 0;  // coarse clock
   std::uint32_t lock_depth = 0;     // lock_os_thread nesting
   std::uint32_t no_preempt = 0;     // depth of non-preemptible regions (the documents' m->locks)
+  std::uint32_t woken_at = 0;       // when its sleep was over; low bits of nanoseconds
   Machine* locked_m = nullptr;
   std::byte* stack_bottom = nullptr;  // lowest usable address
   std::int32_t site = 0;

@@ -52,6 +52,7 @@ struct alignas(base::kCacheLine) Machine {
   Goroutine* locked_g = nullptr;
   bool spinning = false;
   bool must_exit = false;
+  bool brief = false;           // what it found last was a few sleepers that run briefly
   std::uint32_t fruitless = 0;  // rule R.4: steals in a row that were not worth it
   std::uint64_t stole_at = 0;   // ticks; 0: the last work was not stolen
   std::uint32_t call_count = 0;

@@ -424,8 +424,27 @@ std::int64_t next_timer_ns() noexcept {
   return next;
 }
 
+namespace {
+
+bool timers_are_many() noexcept {
+  constexpr std::size_t kMany = 32;
+  for (std::uint32_t i = 0; i < maxprocs(); ++i)
+    if (scheduler.processors[i]->timers.size() >= kMany) return true;
+  return false;
+}
+
+std::int64_t spaced(std::int64_t when_ns) noexcept {
+  const std::int64_t earliest = scheduler.timers_rest_until_ns.load_relaxed();  // a hint: microseconds of lateness
+  return when_ns >= earliest || !timers_are_many() ? when_ns : earliest;
+}
+
+}  // namespace
+
+std::int64_t next_timer_wake_ns() noexcept { return spaced(next_timer_ns()); }
+
 void timer_added(std::int64_t when_ns) noexcept {
   WEFT_DELAY_SITE("timer.added");
+  when_ns = spaced(when_ns);
   base::full_fence();  // pairs: watcher.deadline
   if (scheduler.passive.m.load_relaxed() != nullptr && when_ns < scheduler.passive.until_ns.load_relaxed())
     wake_passive(os::current_p());

@@ -41,6 +41,7 @@ struct Settings {
   std::int64_t idle_thread_exit_ns = 10'000'000'000;
   std::int64_t slice_ns = 10'000'000;
   std::int64_t trim_interval_ns = 2'500'000'000;
+  std::int64_t timer_spacing_ns = 200'000;  // between two wake-ups for timers, when there are many
   bool preempt = true;
   bool preempt_always = false;  // test: give way at every check
   bool wake_on_last_p = false;      // A53
@@ -85,6 +86,7 @@ struct Scheduler {
   CounterSet shared_counters;  // bumped with add() by threads without a P
   alignas(base::kCacheLine) base::Atom<std::uint64_t> next_id_range{1};
   Watcher poller, passive;
+  base::Atom<std::int64_t> timers_rest_until_ns{0};  // machines.h: next_timer_wake_ns()
   alignas(base::kCacheLine) NetworkWatch network;
 
   // --- threads ---

@@ -75,13 +75,17 @@ bool wait_for_bell(Machine& m, std::int64_t deadline_ns, RunnableList* ready = n
 bool suppressed(const Machine& m) noexcept { return m.fruitless >= kFruitlessLimit; }
 
 // Leaves the search with something to run; A22: the last spinner that finds work makes another one, if a P is idle.
-Runnable leave_with(Machine& m, Runnable found, bool stolen) noexcept {
+//   Brief work  (sleepers that do a little and sleep again) is not worth another thread, nor spinning after it: a thousand of them
+//               would keep two cores busy with waking each other. If one of them computes this time, sysmon finds the rest
+//               waiting beside an idle P.
+Runnable leave_with(Machine& m, Runnable found, bool stolen, bool brief = false) noexcept {
   m.stole_at = stolen ? os::ticks() : 0;
+  m.brief = brief;
   if (m.spinning) {
     m.spinning = false;
     WEFT_DELAY_SITE("spinner.before_leaving");
     const IdleView before = scheduler.idle.stop_spinning();
-    if (before.spinning() == 1 && before.idle() > 0) wake_one(m.p);
+    if (before.spinning() == 1 && before.idle() > 0 && !brief) wake_one(m.p);
   }
   return found;
 }
@@ -97,16 +101,22 @@ void judge_last_steal(Machine& m) noexcept {
   }
 }
 
-// Due timers of all Ps; they make goroutines runnable here.
+// Due timers of all Ps; they make goroutines runnable here. True: p has nothing but sleepers that will run briefly.
 bool run_due_timers(Processor& p) noexcept {
   const std::int64_t next = next_timer_ns();
   if (next == TimerHeap::kNever) return false;
   const std::int64_t now = os::now_ns();
   if (next > now) return false;
+  const bool had_work = p.slot.load_relaxed() || scheduler.policy->backlog(p) > 0;
+  RunnableList woken;
   std::uint32_t fired = 0;
-  for (std::uint32_t i = 0; i < maxprocs(); ++i) fired += scheduler.processors[i]->timers.run_due(now, true);
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) fired += scheduler.processors[i]->timers.run_due(now, true, woken);
   p.counters.bump(Counter::kTimersFired, fired);
-  return fired > 0;
+  scheduler.timers_rest_until_ns.store_relaxed(now + scheduler.settings.timer_spacing_ns);
+  const bool only_sleepers = woken.size() == fired;  // callbacks may have made anything runnable
+  const bool brief = place_sleepers(p, woken);
+  if (!brief) wake_for_queued_work(&p);
+  return brief && only_sleepers && !had_work;
 }
 
 Runnable steal(Processor& p, bool desperate, const Ticks* seen) noexcept {
@@ -243,7 +253,7 @@ class PassiveWatch {
     const std::int64_t until = os::now_ns() + period;
     scheduler.passive.until_ns.store_relaxed(until);  // ordered by the fence
     base::full_fence();                               // pairs: watcher.deadline
-    const std::int64_t wake_at = std::min(until, next_timer_ns());
+    const std::int64_t wake_at = std::min(until, next_timer_wake_ns());
     scheduler.passive.until_ns.store_relaxed(wake_at);
     m_.p->counters.bump(Counter::kPassiveSleeps);
     WEFT_DELAY_SITE("passive.before_sleep");
@@ -323,7 +333,7 @@ bool become_poller(Machine& m) noexcept {
   if (!scheduler.poller.m.cas_acq_rel(nobody, &m)) return false;  // pairs: watcher.deadline
   scheduler.poller.until_ns.store_relaxed(TimerHeap::kNever);     // until we have looked: everybody interrupts
   base::full_fence();                                             // pairs: watcher.deadline
-  scheduler.poller.until_ns.store_relaxed(next_timer_ns());
+  scheduler.poller.until_ns.store_relaxed(next_timer_wake_ns());
   WEFT_DELAY_SITE("poller.before_sleep");
   return true;
 }
@@ -357,8 +367,8 @@ Runnable find_runnable(Machine& m) noexcept {
     }
     Processor& p = *m.p;
     if (p.attention.load_relaxed() != 0 && !attend(m)) continue;  // the P may be gone
-    run_due_timers(p);
-    if (const Runnable local = scheduler.policy->next(p)) return leave_with(m, local, false);
+    const bool brief = run_due_timers(p);
+    if (const Runnable local = scheduler.policy->next(p)) return leave_with(m, local, false, brief);
     if (!scheduler.settings.seed_search_order) {
       if (const Runnable injected = take_injected(p)) return leave_with(m, injected, false);
       if (poll_network(p))
@@ -378,7 +388,7 @@ Runnable find_runnable(Machine& m) noexcept {
       if (!m.spinning) m.spinning = scheduler.idle.try_start_spinning(maxprocs());
       if (m.spinning) {
         note_spinning_maximum();
-        if (!suppressed(m) && scheduler.settings.spin_us > 0)
+        if (!suppressed(m) && !m.brief && scheduler.settings.spin_us > 0)
           if (const Runnable found = spin(m, seen)) return leave_with(m, found, true);
       }
     }
@@ -397,12 +407,13 @@ bool wait_for_processor(Machine& m) noexcept {
     if (!m.idle && m.next_p.load_relaxed() == nullptr) add_idle_machine_locked(m);
   }
   if (scheduler.idle.look().idle() == maxprocs()) hooks.all_idle();
+  bool may_poll = true;
   for (;;) {
     if (Processor* p = m.next_p.load_acquire()) {  // pairs: machine.next_p
       accept_processor(m, *p);
       return true;
     }
-    const bool polls = become_poller(m);
+    const bool polls = may_poll && become_poller(m);
     const std::int64_t exit_at = os::now_ns() + scheduler.settings.idle_thread_exit_ns;
     scheduler.shared_counters.add(Counter::kParks);
     RunnableList ready;
@@ -420,8 +431,10 @@ bool wait_for_processor(Machine& m) noexcept {
     if (m.next_p.load_acquire() != nullptr) continue;  // pairs: machine.next_p
     if (polls && next_timer_ns() <= os::now_ns()) {
       if (come_back(m)) return true;
-      wake_passive(
-          nullptr);  // every P is in use: its owner runs the timers at its next dispatch, or the passive spinner now
+      // Every P is in use: its owner runs the timers at its next dispatch, or the passive spinner now. To wait on for overdue
+      // timers would be to wait busily: whoever gives its P up next is the poller.
+      may_poll = false;
+      wake_passive(nullptr);
     } else if (!rung && !polls && !watches && leave_if_surplus(m)) {
       return false;
     }

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/delay_site.h"
+#include "sched/dispatch.h"
 
 namespace weft::sched {
 
@@ -11,7 +12,7 @@ bool TimerHeap::add(Timer* timer) {
   std::lock_guard guard(lock_);
   push(timer);
   publish_next();
-  return timer->index == 0;
+  return timer->index == kRoot;
 }
 
 void TimerHeap::push(Timer* timer) {
@@ -21,7 +22,7 @@ void TimerHeap::push(Timer* timer) {
   sift_up(entries_.size() - 1);
 }
 
-std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only) {
+std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, RunnableList& woken) {
   if (next_.load_relaxed() > now_ns) return 0;  // looked at again soon: timers are never early, a few ns late is fine
   if (try_only) {
     if (!lock_.try_lock()) return 0;  // the one who holds it runs them
@@ -30,8 +31,15 @@ std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only) {
   }
   std::lock_guard guard(lock_, std::adopt_lock);
   std::uint32_t fired = 0;
-  while (!entries_.empty() && entries_.front().when_ns <= now_ns) {
-    Timer* timer = entries_.front().timer;
+  for (; fired < kBatch && !empty() && root().when_ns <= now_ns; ++fired) {
+    Timer* timer = root().timer;
+    if (Goroutine* sleeper = timer->sleeper) {
+      remove_at(kRoot);
+      timer->heap.store_relaxed(nullptr);  // the last access: its frame goes on with it, which the caller's queue orders
+      sleeper->woken_at = static_cast<std::uint32_t>(now_ns);
+      collect(sleeper, woken);
+      continue;
+    }
     if (timer->period_ns > 0) {
       const std::int64_t missed = (now_ns - timer->when_ns) / timer->period_ns;
       std::int64_t next;
@@ -39,16 +47,15 @@ std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only) {
           __builtin_add_overflow(timer->when_ns, next, &next))
         next = kNever;
       timer->when_ns = next;
-      entries_.front().when_ns = next;
-      sift_down(0);
+      root().when_ns = next;
+      sift_down(kRoot);
     } else {
-      remove_at(0);
+      remove_at(kRoot);
       // Not pending any more, yet stop_timer must wait for the callback: it takes the lock through this pointer, so the
       // pointer is cleared only after the callback.
     }
     WEFT_DELAY_SITE("timer.popped");
     timer->callback(timer, now_ns);
-    ++fired;
   }
   publish_next();
   return fired;
@@ -59,8 +66,8 @@ void TimerHeap::adopt(TimerHeap& other) {
   // timer in between must find it in one of them.
   std::lock_guard guard(other.lock_);
   lock_.lock_nested();
-  for (const Entry& entry : other.entries_) push(entry.timer);
-  other.entries_.clear();
+  for (std::size_t i = kRoot; i < other.entries_.size(); ++i) push(other.entries_[i].timer);
+  other.entries_.resize(kRoot);
   other.publish_next();
   publish_next();
   lock_.unlock_nested();
@@ -77,11 +84,11 @@ void TimerHeap::remove_at(std::size_t index) {
 
 void TimerHeap::sift_up(std::size_t index) {
   const Entry entry = entries_[index];
-  while (index > 0) {
-    const std::size_t parent = (index - 1) / 4;
-    if (entries_[parent].when_ns <= entry.when_ns) break;
-    place(index, entries_[parent]);
-    index = parent;
+  while (index > kRoot) {
+    const std::size_t above = parent(index);
+    if (entries_[above].when_ns <= entry.when_ns) break;
+    place(index, entries_[above]);
+    index = above;
   }
   place(index, entry);
 }
@@ -89,7 +96,7 @@ void TimerHeap::sift_up(std::size_t index) {
 void TimerHeap::sift_down(std::size_t index) {
   const Entry entry = entries_[index];
   for (;;) {
-    const std::size_t first = index * 4 + 1;
+    const std::size_t first = first_child(index);
     if (first >= entries_.size()) break;
     std::size_t least = first;
     const std::size_t end = first + 4 < entries_.size() ? first + 4 : entries_.size();
@@ -103,8 +110,8 @@ void TimerHeap::sift_down(std::size_t index) {
 }
 
 void TimerHeap::publish_next() {
-  next_.store_relaxed(entries_.empty() ? kNever : entries_.front().when_ns);  // ordered by timer_added()'s fence
-  size_.store_relaxed(entries_.size());                                       // statistics
+  next_.store_relaxed(empty() ? kNever : root().when_ns);  // ordered by timer_added()'s fence
+  size_.store_relaxed(entries_.size() - kRoot);            // statistics
 }
 
 bool stop_timer(Timer* timer) {

@@ -4,13 +4,17 @@
 #include <vector>
 
 #include "base/atomic.h"
+#include "base/cache_line.h"
 #include "os/futex.h"
 #include "os/ranked_mutex.h"
+#include "sched/runnable.h"
 
 // Timers of one P: a 4-ary heap ordered by time.
 //   Owned by    lock_ (Rank::kTimers); next_ is read without it by anybody who wonders when to wake up.
 //   Callbacks   run under the lock: short, never parking; so stop() returning means that the callback is not running and
 //               will not run, and a timer may live on the stack of the goroutine that waits for it.
+//   Sleepers    are only taken off the heap and made runnable, for the caller of run_due() to place: a thousand at once are
+//               placed as one batch, and none of them needs the lock again when it goes on.
 //   Moves       idle Ps run the due timers of busy ones; a P that disappears gives its timers to another (adopt).
 namespace weft::sched {
 
@@ -23,6 +27,7 @@ struct Timer {
   std::int64_t period_ns = 0;  // > 0: put back for when + k * period, the first one in the future
   Callback callback = nullptr;
   void* argument = nullptr;
+  Goroutine* sleeper = nullptr;  // instead of a callback: it waits for nothing else
   base::Atom<TimerHeap*> heap{nullptr};  // null: not pending
   std::uint32_t index = 0;
 };
@@ -33,8 +38,10 @@ class TimerHeap {
 
   // True: it is the earliest now, so somebody may have to wake up sooner.
   bool add(Timer* timer);
-  // Runs what is due and returns how many. Never blocks on a heap somebody else is working on when `try_only`.
-  std::uint32_t run_due(std::int64_t now_ns, bool try_only);
+  // Runs what is due, at most kBatch, and returns how many; `woken` gets the sleepers. Never blocks on a heap somebody else is
+  // working on when `try_only`.
+  static constexpr std::uint32_t kBatch = 256;
+  std::uint32_t run_due(std::int64_t now_ns, bool try_only, RunnableList& woken);
   // Takes all timers of another heap (the world is stopped, but plain threads may still stop timers).
   void adopt(TimerHeap& other);
 
@@ -52,17 +59,24 @@ class TimerHeap {
   void sift_down(std::size_t index);
   void publish_next();
 
+  // Beside the pointer the time, so that sifting reads no timers. The root is entry 3: the four children of an entry share a
+  // cache line then.
   struct Entry {
-    std::int64_t when_ns;  // beside the pointer: sifting does not touch the timers
+    std::int64_t when_ns;
     Timer* timer;
   };
+  static constexpr std::size_t kRoot = 3;
+  static std::size_t first_child(std::size_t index) noexcept { return 4 * index - 8; }
+  static std::size_t parent(std::size_t index) noexcept { return index / 4 + 2; }
+  bool empty() const noexcept { return entries_.size() == kRoot; }
+  Entry& root() noexcept { return entries_[kRoot]; }
   void place(std::size_t index, const Entry& entry) {
     entries_[index] = entry;
     entry.timer->index = static_cast<std::uint32_t>(index);
   }
 
   os::RankedMutex<base::Rank::kTimers> lock_;
-  std::vector<Entry> entries_;
+  std::vector<Entry, base::CacheAlignedAllocator<Entry>> entries_ = decltype(entries_)(kRoot);
   base::Atom<std::int64_t> next_{kNever};
   base::Atom<std::size_t> size_{0};
 };

@@ -36,6 +36,7 @@ using sched::scheduler;
 constexpr std::int64_t kFastNs = 20'000, kSlowNs = 10'000'000, kIdleNs = 1'000'000'000;
 constexpr std::int64_t kTimerGraceNs = 1'000'000;   // a due timer waits so long for somebody who computes
 constexpr std::int64_t kSignalAfterNs = 1'000'000;  // from the request: who has checks in its code has seen it by then
+constexpr std::int64_t kNeglectNs = 4'000'000;      // work beside an idle P
 constexpr int kFastRounds = 50;
 constexpr int kIdleRoundsBeforeSleep = 5;
 constexpr std::int64_t kRetakeIdleCallNs = 10'000'000;  // a P in a call without work behind it
@@ -170,8 +171,11 @@ class Sysmon {
     const std::int64_t next = sched::next_timer_ns();
     if (next == sched::TimerHeap::kNever || now - next < kSlowNs) return;
     std::uint32_t fired = 0;
-    for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) fired += scheduler.processors[i]->timers.run_due(now, true);
+    sched::RunnableList woken;
+    for (std::uint32_t i = 0; i < sched::maxprocs(); ++i)
+      fired += scheduler.processors[i]->timers.run_due(now, true, woken);
     scheduler.shared_counters.add(Counter::kTimersFired, fired);
+    sched::inject(woken);
   }
 
   // A P is idle beside work because somebody counts as looking for some whom the system does not let run (a busy machine, a
@@ -182,7 +186,7 @@ class Sysmon {
       return;
     }
     if (neglected_since_ == 0) neglected_since_ = now;
-    if (now - neglected_since_ < kSlowNs) return;
+    if (now - neglected_since_ < kNeglectNs) return;
     neglected_since_ = 0;
     const std::int32_t index = scheduler.idle.pop();
     if (index >= 0) sched::start_machine(*scheduler.processors[index], false);

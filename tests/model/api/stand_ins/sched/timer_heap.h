@@ -8,12 +8,15 @@
 // fires is for the search to decide.
 namespace weft::sched {
 
+struct Goroutine;
+
 struct Timer {
   using Callback = void (*)(Timer*, std::int64_t now_ns);
   std::int64_t when_ns = 0;
   std::int64_t period_ns = 0;
   Callback callback = nullptr;
   void* argument = nullptr;
+  Goroutine* sleeper = nullptr;
 };
 
 class TimerHeap {

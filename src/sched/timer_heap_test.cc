@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "sched/timer_heap.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "base/random.h"
+#include "sched/goroutine.h"
+
+namespace weft::sched {
+namespace {
+
+struct Fired {
+  std::vector<std::int64_t> times;
+};
+
+struct LoggedTimer : Timer {
+  LoggedTimer(std::int64_t when, Fired& log, std::int64_t period = 0) {
+    when_ns = when;
+    period_ns = period;
+    argument = &log;
+    callback = [](Timer* due, std::int64_t) { static_cast<Fired*>(due->argument)->times.push_back(due->when_ns); };
+  }
+};
+
+TEST(TimerHeap, fires_in_the_order_of_time_what_random_adds_and_stops_leave) {
+  base::Random random(7);
+  TimerHeap heap;
+  Fired fired;
+  std::deque<LoggedTimer> timers;
+  std::vector<std::int64_t> expected;
+  for (int i = 0; i < 2000; ++i) {
+    timers.emplace_back(1 + static_cast<std::int64_t>(random.below(1000)), fired);
+    heap.add(&timers.back());
+  }
+  ASSERT_EQ(heap.size(), timers.size());
+  for (Timer& timer : timers) {
+    if (random.below(3) == 0) {
+      EXPECT_TRUE(stop_timer(&timer));
+      EXPECT_FALSE(stop_timer(&timer)) << "stopped already";
+    } else {
+      expected.push_back(timer.when_ns);
+    }
+  }
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(heap.next_ns(), expected.front());
+  RunnableList woken;
+  while (heap.run_due(1000, false, woken) > 0) {
+  }
+  EXPECT_EQ(fired.times, expected);
+  EXPECT_EQ(heap.next_ns(), TimerHeap::kNever);
+  EXPECT_EQ(heap.size(), 0u);
+}
+
+TEST(TimerHeap, says_when_a_new_timer_is_the_first) {
+  TimerHeap heap;
+  Fired fired;
+  LoggedTimer later(20, fired), sooner(10, fired), last(30, fired);
+  EXPECT_TRUE(heap.add(&later));
+  EXPECT_TRUE(heap.add(&sooner));
+  EXPECT_FALSE(heap.add(&last));
+  EXPECT_EQ(heap.next_ns(), 10);
+  EXPECT_TRUE(stop_timer(&sooner));
+  EXPECT_EQ(heap.next_ns(), 20);
+  EXPECT_TRUE(stop_timer(&later));
+  EXPECT_TRUE(stop_timer(&last));
+}
+
+TEST(TimerHeap, leaves_the_rest_of_a_crowd_for_the_next_call) {
+  TimerHeap heap;
+  Fired fired;
+  std::deque<LoggedTimer> timers;
+  for (std::uint32_t i = 0; i < TimerHeap::kBatch + 10; ++i) {
+    timers.emplace_back(5, fired);
+    heap.add(&timers.back());
+  }
+  RunnableList woken;
+  EXPECT_EQ(heap.run_due(5, true, woken), TimerHeap::kBatch);
+  EXPECT_EQ(heap.next_ns(), 5);
+  EXPECT_EQ(heap.run_due(5, true, woken), 10u);
+  EXPECT_EQ(heap.run_due(5, true, woken), 0u);
+}
+
+TEST(TimerHeap, puts_a_ticker_back_for_the_next_time_in_the_future) {
+  TimerHeap heap;
+  Fired fired;
+  LoggedTimer ticker(10, fired, 10);
+  heap.add(&ticker);
+  RunnableList woken;
+  EXPECT_EQ(heap.run_due(35, true, woken), 1u) << "ticks that nobody saw are dropped";
+  EXPECT_EQ(heap.next_ns(), 40);
+  EXPECT_TRUE(stop_timer(&ticker));
+  LoggedTimer far(INT64_MAX - 5, fired, INT64_MAX - 5);
+  heap.add(&far);
+  EXPECT_EQ(heap.run_due(INT64_MAX - 1, true, woken), 1u);
+  EXPECT_EQ(heap.next_ns(), TimerHeap::kNever) << "no overflow";
+  EXPECT_TRUE(stop_timer(&far));
+}
+
+TEST(TimerHeap, hands_over_sleepers_without_holding_on_to_their_timers) {
+  TimerHeap heap;
+  Goroutine g[3];
+  Timer timers[3];
+  for (int i = 0; i < 3; ++i) {
+    g[i].status.store_relaxed(GStatus::kWaiting);
+    timers[i].when_ns = 3 - i;
+    timers[i].sleeper = &g[i];
+    heap.add(&timers[i]);
+  }
+  RunnableList woken;
+  EXPECT_EQ(heap.run_due(2, true, woken), 2u);
+  EXPECT_EQ(woken.pop(), Runnable(&g[2]));
+  EXPECT_EQ(woken.pop(), Runnable(&g[1]));
+  EXPECT_TRUE(woken.empty());
+  EXPECT_EQ(timers[2].heap.load_relaxed(), nullptr);
+  EXPECT_EQ(g[1].status.load_relaxed(), GStatus::kRunnable);
+  EXPECT_TRUE(stop_timer(&timers[0]));
+}
+
+TEST(TimerHeap, takes_over_the_timers_of_another) {
+  TimerHeap mine, other;
+  Fired fired;
+  LoggedTimer a(1, fired), b(2, fired), c(3, fired);
+  mine.add(&b);
+  other.add(&a);
+  other.add(&c);
+  mine.adopt(other);
+  EXPECT_EQ(other.next_ns(), TimerHeap::kNever);
+  EXPECT_TRUE(stop_timer(&c));
+  RunnableList woken;
+  EXPECT_EQ(mine.run_due(9, true, woken), 2u);
+  EXPECT_EQ(fired.times, (std::vector<std::int64_t>{1, 2}));
+}
+
+}  // namespace
+}  // namespace weft::sched
