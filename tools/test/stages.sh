@@ -5,8 +5,8 @@
 # A stage is a function stage_NAME. It calls `count PASSED FAILED [SKIPPED]` and `failed NAME` for what it did, or
 # `skip REASON` when what it would check is not there. Order: cheap and telling first.
 
-all_stages=(lint dev release clang model asan tsan aarch64 consumers command)
-default_stages=(lint dev model consumers command)
+all_stages=(lint dev release clang model asan tsan aarch64 consumers command bench)
+default_stages=(lint dev model consumers command bench)
 quick_stages=(lint dev)
 
 total_passed=0 total_failed=0 total_skipped=0
@@ -57,6 +57,7 @@ need_test_tools() {
         have aarch64-linux-gnu-g++ || want_if_known g++-aarch64-linux-gnu "the aarch64 build"
         have qemu-aarch64 || want_if_known qemu-user "runs the aarch64 tests"
         ;;
+      bench) have valgrind || want_if_known valgrind "counts instructions on hot paths" ;;
       consumers) have pkg-config || want pkg-config "the test of weft.pc" ;;
     esac
   done
@@ -251,6 +252,31 @@ script_stage() {
 
 stage_consumers() { script_stage "$source_tree/tests/consumers/run"; }
 stage_command() { script_stage "$source_tree/tests/command/run"; }
+
+# check_bench NAME COMMAND...: exit status 77 means that something it needs is not there.
+check_bench() {
+  local name=$1 status=0 log=$build_root/bench-$1.log
+  shift
+  [[ -z $filter || "bench.$name" =~ $filter ]] || return 0
+  "$@" >"$log" 2>&1 || status=$?
+  case $status in
+    0) count 1 0 ;;
+    77) count 0 0 1 && tail -n 1 "$log" ;;
+    *)
+      cat "$log"
+      count 0 1
+      failed "bench.$name"
+      ;;
+  esac
+  say "bench: $name $([[ $status == 0 ]] && echo passed || echo "exit status $status")"
+}
+
+# The benchmark harness, its page in a browser, and the instructions on hot paths: what can be checked without a clock.
+stage_bench() {
+  check_bench harness python3 "$source_tree/bench/test_harness"
+  check_bench page python3 "$source_tree/bench/test_page"
+  check_bench counts python3 "$source_tree/bench/counts/check" --build-dir "$build_root"
+}
 
 # --- the run ---------------------------------------------------------------------------------------------------------
 
