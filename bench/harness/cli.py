@@ -60,6 +60,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--micro", action="store_true", help="build and run bench/micro (Google Benchmark); names are its filter")
     p.add_argument("--lib", metavar="FILE", help="link this libweft.a instead of building one")
     p.add_argument("--also", action="append", default=[], metavar="NAME=TREE", help="another source tree of weft as one more column")
+    p.add_argument("--ladder", action="store_true", help="the steps of the documents' plan, V0 to V4, as columns beside the whole (V5)")
     p.add_argument("--variant", action="append", default=[], metavar="NAME:VAR=VALUE[,..]", help="weft with environment variables as one more column")
     p.add_argument("--build-dir", metavar="DIR", default=os.path.join(systems.ROOT, "build"), help="default: build")
     p.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1), help="parallel compilations")
@@ -87,6 +88,8 @@ def choose_systems(p, args):
         if not os.path.isfile(args.lib):
             p.error("--lib %s: no such file" % args.lib)
         chosen[0] = dataclasses.replace(chosen[0], library=args.lib)
+    for step in (0, 2, 3, 4) if args.ladder else ():
+        chosen.append(systems.variant(chosen[0], "V%d" % step, "", environment=(("WEFT_DEBUG", "ladder=%d" % step),)))
     for text in args.variant:
         name, found, settings = text.partition(":")
         pairs = [tuple(pair.split("=", 1)) for pair in settings.split(",") if "=" in pair]

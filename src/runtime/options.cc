@@ -160,12 +160,14 @@ class Parser {
         debug.buggify = *seed;
     } else if (key == "spin_us") {
       if (const auto us = debug_number(key, text, 1'000'000)) debug.spin_us = static_cast<unsigned>(*us);
+    } else if (key == "ladder") {
+      if (const auto step = debug_number(key, text, 5)) debug.ladder = static_cast<unsigned>(*step);
     } else if (key == "preempt" && !text) {
       debug.preempt = true;
     } else {
       parsed_.warnings.push_back(
           "weft: WEFT_DEBUG: unknown key " + quote_for_message(key) +
-          " ignored; known are randsched[=seed], starve[=seed], buggify=seed, spin_us=microseconds, preempt");
+          " ignored; known are randsched[=seed], starve[=seed], buggify=seed, spin_us=microseconds, preempt, ladder=step");
     }
   }
 

@@ -30,6 +30,7 @@ struct DebugSettings {
   std::optional<std::uint64_t> buggify;  // seed of the delays at named sites
   std::optional<unsigned> spin_us;       // how long an idle M spins
   bool preempt = false;                  // give way at every compiled-in check
+  std::optional<unsigned> ladder;        // 0..5: a step of the documents' plan instead of the whole scheduler
 };
 
 // What the environment says; nullopt: the variable is not set.

@@ -215,11 +215,17 @@ TEST(Options, debug_unknown_keys_warn_and_the_rest_counts) {
   EXPECT_EQ(parsed.warnings[0],
             "weft: WEFT_DEBUG: unknown key \"nope\" ignored; known are randsched[=seed], starve[=seed], "
             "buggify=seed, "
-            "spin_us=microseconds, preempt");
+            "spin_us=microseconds, preempt, ladder=step");
   EXPECT_NE(parsed.warnings[1].find("\"RANDSCHED\""), std::string::npos);
   EXPECT_NE(parsed.warnings[2].find("\"\""), std::string::npos);
   EXPECT_EQ(parsed.settings.debug.spin_us, 3u);
   EXPECT_TRUE(parsed.settings.debug.randsched.on);
+}
+
+TEST(Options, debug_ladder_is_a_step_of_the_plan) {
+  EXPECT_EQ(parse({{"WEFT_DEBUG", "ladder=3"}}).settings.debug.ladder, 3u);
+  EXPECT_FALSE(parse({{"WEFT_DEBUG", "ladder=6"}}).ok());
+  EXPECT_FALSE(parse({{"WEFT_DEBUG", "spin_us=1"}}).settings.debug.ladder);
 }
 
 TEST(Options, debug_last_of_two_equal_keys_wins) {

@@ -23,6 +23,7 @@
 #include "os/instance.h"
 #include "policy/classic.h"
 #include "policy/global.h"
+#include "policy/one_lock.h"
 #include "runtime/options.h"
 #include "sched/dump.h"
 #include "sched/hooks.h"
@@ -159,6 +160,22 @@ void refuse_second_copy() {
         other);
 }
 
+// The documents' plan, step by step (A50): what each one brings is measured by leaving out those after it. V1, Ps without
+// anything on them, is V0 here: weft has Ps throughout.
+void step_down_to(unsigned step) {
+  if (step < 2) {  // V2: free lists on the Ps
+    scheduler.records.keep_no_caches();
+    scheduler.stacks.keep_no_caches();
+  }
+  scheduler.settings.prompt_park = step < 5;  // V5: spinning
+}
+
+// V3: queues on the Ps, under one lock; V4: without it.
+sched::Policy* policy_of_step(unsigned step) {
+  static policy::OneLock one_lock;
+  return step == 3 ? &one_lock : policy_named(step < 3 ? policy_kind::global : policy_kind::classic);
+}
+
 void apply_settings() {
   sched::Settings& settings = scheduler.settings;
   if (environment.preempt) settings.preempt = *environment.preempt;
@@ -171,6 +188,7 @@ void apply_settings() {
     settings.max_threads = static_cast<std::uint32_t>(*environment.max_threads);
   else if (first_options.max_threads != 0)
     settings.max_threads = static_cast<std::uint32_t>(std::min<std::size_t>(first_options.max_threads, 1'000'000));
+  if (environment.debug.ladder) step_down_to(*environment.debug.ladder);
   scheduler.stacks.set_default_size(environment.stack_size.value_or(first_options.stack_size));
   const std::size_t room = scheduler.stacks.least_room();
   scheduler.guard_distance = settings.preempt_always ? 0 : room - std::min(room / 4, sched::kGuardSlack);
@@ -200,7 +218,9 @@ void start_locked() {
   const int maxprocs = by_hand != 0 ? by_hand : os::default_maxprocs();
   sched::Policy* policy;
   try {
-    policy = policy_named(environment.policy ? kind_of(*environment.policy) : first_options.policy);
+    policy = environment.debug.ladder
+                 ? policy_of_step(*environment.debug.ladder)
+                 : policy_named(environment.policy ? kind_of(*environment.policy) : first_options.policy);
   } catch (const std::invalid_argument& error) {
     base::fatal_exit(2, "%s", error.what());
   }

@@ -58,6 +58,12 @@ SpawnRecord* RecordPool::carve_magazine() noexcept {
 }
 
 bool RecordPool::refill(Processor& p) noexcept {
+  if (cacheless_) {  // the count is kept where the next give() spills
+    p.records = take_shared();
+    p.record_count = kMagazine + 1;
+    if (p.records != nullptr) p.records->link = 0;
+    return p.records != nullptr;
+  }
   if (p.spare_records != nullptr) {
     p.records = p.spare_records;
     p.spare_records = nullptr;
@@ -85,6 +91,11 @@ bool RecordPool::refill(Processor& p) noexcept {
 }
 
 void RecordPool::spill(Processor& p) noexcept {
+  if (cacheless_) {
+    drain(p);
+    p.record_count = kMagazine - 1;
+    return;
+  }
   if (p.spare_records != nullptr) {
     std::lock_guard guard(lock_);
     set_next_magazine(p.spare_records, full_);

@@ -41,6 +41,9 @@ class RecordPool {
   SpawnRecord* take_shared() noexcept;
   void give_shared(SpawnRecord* record) noexcept;
 
+  // Before the first goroutine: every take and give goes to the shared list (the ladder of the benchmarks).
+  void keep_no_caches() noexcept { cacheless_ = true; }
+
   // p disappears: its magazines go to the shared list.
   void drain(Processor& p) noexcept;
 
@@ -61,6 +64,7 @@ class RecordPool {
   SpawnRecord* carve_magazine() noexcept;  // under lock_
 
   os::RankedMutex<base::Rank::kRecords> lock_;
+  bool cacheless_ = false;
   SpawnRecord* full_ = nullptr;   // magazines; a free record's closure holds the link to the next one
   SpawnRecord* loose_ = nullptr;  // single records of threads without a P, and partly filled magazines
   std::byte* slab_ = nullptr;

@@ -47,6 +47,7 @@ struct Settings {
   bool wake_on_last_p = false;      // A53
   bool seed_search_order = false;   // K1: local, steal, global, network
   bool spawn_at_back = false;       // K5
+  bool prompt_park = false;         // the ladder: no spinning, active or passive
   bool place_woken_threads = true;  // keep a woken M off the waker's CPU
   bool random_schedule = false;     // tests: the slot is left out by a coin, deque and ring come in random order
 };

@@ -384,7 +384,7 @@ Runnable find_runnable(Machine& m) noexcept {
       if (poll_network(p))
         if (const Runnable local = scheduler.policy->next(p)) return leave_with(m, local, false);
     }
-    if (maxprocs() > 1) {
+    if (maxprocs() > 1 && WEFT_LIKELY(!scheduler.settings.prompt_park)) {
       if (!m.spinning) m.spinning = scheduler.idle.try_start_spinning(maxprocs());
       if (m.spinning) {
         note_spinning_maximum();
@@ -393,7 +393,8 @@ Runnable find_runnable(Machine& m) noexcept {
       }
     }
     if (const Runnable background = take_idle_priority(p)) return leave_with(m, background, false);
-    if (PassiveWatch watch(m, seen); m.spinning && another_is_busy(p) && watch.claim()) {
+    if (PassiveWatch watch(m, seen);
+        m.spinning && !scheduler.settings.prompt_park && another_is_busy(p) && watch.claim()) {
       if (const Runnable found = watch.run()) return leave_with(m, found, true);
       continue;
     }

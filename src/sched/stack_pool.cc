@@ -134,7 +134,7 @@ Goroutine* StackPool::take_one(SizeClass& size_class) noexcept {
 bool StackPool::refill(Processor& p) noexcept {
   std::lock_guard guard(lock_);
   // Cold ones only as needed: constructing a G touches its page.
-  const std::size_t wanted = default_class_.warm_count > 0 ? std::min(default_class_.warm_count, kSharedBatch) : 1;
+  const std::size_t wanted = default_class_.warm_count > 0 && !cacheless_ ? std::min(default_class_.warm_count, kSharedBatch) : 1;
   for (std::size_t i = 0; i < wanted; ++i) {
     Goroutine* g = take_one(default_class_);
     if (g == nullptr) break;
@@ -142,13 +142,14 @@ bool StackPool::refill(Processor& p) noexcept {
     p.free_gs = reinterpret_cast<std::uintptr_t>(g);
     ++p.free_g_count;
   }
+  if (cacheless_) p.free_g_count = kCacheLimit + 1;  // the next give() spills
   return p.free_gs != 0;
 }
 
 void StackPool::spill(Processor& p) noexcept {
   std::lock_guard guard(lock_);
   Goroutine* newest = chained(p.free_gs);  // its stack may be under our feet
-  for (std::size_t i = 0; i < kSharedBatch; ++i) {
+  for (std::size_t i = 0; i < kSharedBatch && newest->link != 0; ++i) {
     Goroutine* g = chained(newest->link);
     newest->link = g->link;
     g->link = default_class_.warm;
@@ -156,6 +157,7 @@ void StackPool::spill(Processor& p) noexcept {
     ++default_class_.warm_count;
     --p.free_g_count;
   }
+  if (cacheless_) p.free_g_count = kCacheLimit;
 }
 
 void StackPool::drain(Processor& p) noexcept {

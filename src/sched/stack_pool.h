@@ -53,6 +53,8 @@ class StackPool {
   void give_sized(Goroutine* g) noexcept;
 
   void drain(Processor& p) noexcept;
+  // Before the first goroutine: every take and give goes to the shared list (the ladder of the benchmarks).
+  void keep_no_caches() noexcept { cacheless_ = true; }
 
   // Gives back the memory of stacks unused since the last call; at most `limit` of them. True: there is more to do.
   bool trim(std::size_t limit) noexcept;
@@ -135,6 +137,7 @@ class StackPool {
   static void shape(SizeClass& size_class, std::size_t usable_bytes) noexcept;
 
   mutable os::RankedMutex<base::Rank::kStacks> lock_;
+  bool cacheless_ = false;
   SizeClass default_class_;  // and those of other sizes, by next
   base::Atom<Region*> regions_{nullptr};
   std::size_t guards_by_mprotect_ = 0;

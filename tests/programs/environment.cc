@@ -277,3 +277,39 @@ WEFT_CASE(more_processors_than_cpus) {
   say("done");
   return 0;
 }
+
+// Every step of the documents' plan is a scheduler that works (A50).
+// check: run WEFT_DEBUG=ladder=0 WEFT_MAXPROCS=4 --case=ladder
+// check: stdout ^sum 4950000$
+// check: not-stderr .
+// check: run WEFT_DEBUG=ladder=1 WEFT_MAXPROCS=4 --case=ladder
+// check: stdout ^sum 4950000$
+// check: not-stderr .
+// check: run WEFT_DEBUG=ladder=2 WEFT_MAXPROCS=4 --case=ladder
+// check: stdout ^sum 4950000$
+// check: not-stderr .
+// check: run WEFT_DEBUG=ladder=3 WEFT_MAXPROCS=4 --case=ladder
+// check: stdout ^sum 4950000$
+// check: not-stderr .
+// check: run WEFT_DEBUG=ladder=4 WEFT_MAXPROCS=4 --case=ladder
+// check: stdout ^sum 4950000$
+// check: not-stderr .
+// check: run WEFT_DEBUG=ladder=5 WEFT_MAXPROCS=4 --case=ladder
+// check: stdout ^sum 4950000$
+// check: not-stderr .
+WEFT_CASE(ladder) {
+  weft::run([] {
+    weft::chan<long> results;
+    for (long i = 0; i < 1000; ++i)
+      weft::go([=]() mutable {
+        weft::this_goroutine::yield();
+        auto half = weft::spawn([i] { return i % 100; });
+        if (i % 100 == 0) weft::blocking([] { usleep(100); });
+        results.send(half.join() * 100);
+      });
+    long sum = 0;
+    for (int i = 0; i < 1000; ++i) sum += *results.recv();
+    std::printf("sum %ld\n", sum);
+  });
+  return 0;
+}
