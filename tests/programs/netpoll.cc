@@ -153,6 +153,49 @@ WEFT_CASE(an_open_socket_hides_no_deadlock) {
   return 1;
 }
 
+// Whoever is still counted as waiting for the network when nobody is would hide the deadlock. (NP18)
+// check: run --case=nobody_is_counted_after_a_load
+// check: exit 2
+// check: stdout all messages came back
+// check: stderr deadlock
+WEFT_CASE(nobody_is_counted_after_a_load) {
+  return weft::run([] {
+    net::listener listener = net::listen("tcp", "127.0.0.1:0");
+    auto accepting = weft::spawn([&] {
+      std::error_code error;
+      while (net::conn connection = listener.accept(error))
+        weft::go([connection = std::move(connection)]() mutable {
+          std::array<std::byte, 64> buffer;
+          std::error_code ended;
+          while (const std::size_t size = connection.read(buffer, ended))
+            connection.write_all(std::span(buffer).first(size), ended);
+        });
+    });
+    weft::wait_group all;
+    for (int i = 0; i < 50; ++i)
+      all.go([&, i] {
+        net::conn connection = net::dial("tcp", listener.address().to_string());
+        std::array<std::byte, 8> buffer{};
+        std::error_code error;
+        for (int round = 0; round < 20; ++round) {
+          connection.write_all(buffer);
+          WEFT_EXPECT(connection.read_full(buffer) == buffer.size());
+          connection.set_read_deadline(std::chrono::steady_clock::now() + std::chrono::microseconds(round * 20));
+          connection.read(buffer, error);
+          WEFT_EXPECT(error == std::errc::timed_out);
+          connection.set_read_deadline(std::chrono::steady_clock::time_point::max());
+        }
+        if (i % 2 == 0) connection.set_linger(0s);
+      });
+    all.wait();
+    listener.close();
+    accepting.join();
+    say("all messages came back");
+    weft::chan<int>(0).recv();
+    return 0;
+  });
+}
+
 // check: run --case=waiting_for_a_signal
 // check: stdout got the signal
 WEFT_CASE(waiting_for_a_signal) {
