@@ -277,7 +277,9 @@ class Sysmon {
       quiet_rounds_ = 0;
       period_ = kFastNs;
     } else if (++quiet_rounds_ > kFastRounds || !calls_hold_up_work_) {
-      period_ = std::min(period_ * 2, std::min(kSlowNs, scheduler.settings.slice_ns / 2));
+      // Slices are watched closely only where somebody waits for their end.
+      const std::int64_t slice = scheduler.settings.slice_ns;
+      period_ = std::min(period_ * 2, std::min(kSlowNs, sched::work_exists(nullptr) ? slice / 2 : slice));
     }
     std::int64_t until = now + (trimming_ ? std::min<std::int64_t>(period_, 1'000'000) : period_);
     if (look_again_ns_ > now) until = std::min(until, look_again_ns_);
