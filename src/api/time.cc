@@ -6,6 +6,7 @@
 #include "api/start.h"
 #include "base/atomic.h"
 #include "os/ranked_mutex.h"
+#include "sched/preempt.h"
 #include "sched/timer_heap.h"
 #include "sched/waiter.h"
 #include "weft/detail/launch.h"
@@ -29,6 +30,8 @@ class function_timer {
 
   // True: it had not fired.
   bool reset(std::int64_t when_ns) {
+    sched::own_processor();  // an exile comes back before it takes the lock: it may come back on another thread
+    const sched::NonPreemptible with_lock_held;
     std::lock_guard guard(lock_);
     const bool was_pending = disarm();
     if (when_ns == forever) {
@@ -39,6 +42,8 @@ class function_timer {
     return was_pending;
   }
   bool stop() noexcept {
+    sched::own_processor();
+    const sched::NonPreemptible with_lock_held;
     std::lock_guard guard(lock_);
     return disarm();
   }

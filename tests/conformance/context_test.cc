@@ -325,9 +325,9 @@ TEST_P(Context, two_cancellations_and_a_deadline_may_come_together) {
       auto [child, cancel_child] = weft::with_timeout(parent, std::chrono::microseconds(round % 50));
       auto [below, cancel_below] = weft::with_cancel(child);
       weft::wait_group group;
-      group.go([cancel = cancel] { cancel(); });
-      group.go([cancel_child = cancel_child] { cancel_child(); });
-      group.go([&below = below] { EXPECT_FALSE(below.done().recv().has_value()); });
+      group.go([end = cancel] { end(); });
+      group.go([end = cancel_child] { end(); });
+      group.go([&one = below] { EXPECT_FALSE(one.done().recv().has_value()); });
       group.wait();
       EXPECT_TRUE(child.err() == kCancelled || child.err() == kTimedOut);
       EXPECT_TRUE(below.cause() != nullptr);
@@ -401,15 +401,15 @@ TEST_P(Context, threads_and_goroutines_share_one) {
   std::vector<std::thread> threads;
   std::atomic<int> ended{0};
   for (int i = 0; i < 4; ++i)
-    threads.emplace_back([ctx = ctx, &ended] {
-      EXPECT_FALSE(ctx.done().recv().has_value());
+    threads.emplace_back([shared = ctx, &ended] {
+      EXPECT_FALSE(shared.done().recv().has_value());
       ++ended;
     });
-  weft::run([&, cancel = cancel] {
-    auto waiting = weft::spawn([ctx = ctx] { ctx.done().recv(); });
+  weft::run([&, shared = ctx, end = cancel] {
+    auto waiting = weft::spawn([shared] { shared.done().recv(); });
     weft::this_goroutine::sleep_for(2ms);
     EXPECT_EQ(ended, 0);
-    cancel();
+    end();
     waiting.join();
   });
   for (std::thread& thread : threads) thread.join();
