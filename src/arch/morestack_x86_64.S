@@ -21,7 +21,7 @@
   .hidden __morestack_non_split
   .type __morestack_non_split, @function
   .p2align 4
-weft_morestack: /* what the stub of a shared library jumps to */
+weft_morestack: /* what shared libraries jump to (tools/compiler/shared_checks_x86_64.S) */
 __morestack:
 __morestack_non_split:
   .cfi_startproc

@@ -8,7 +8,10 @@
   .weak weft_preempt_slow
   .globl weft_preempt_check
   .type weft_preempt_check, @function
+  .globl weft_loop_check
+  .type weft_loop_check, @function
   .p2align 4
+weft_loop_check: /* the name shared libraries know it by (tools/compiler/shared_checks_x86_64.S) */
 weft_preempt_check:
   .cfi_startproc
   endbr64

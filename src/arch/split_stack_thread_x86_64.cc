@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <pthread.h>
+#include <threads.h>
 
 // Linking with -fsplit-stack makes the compiler driver wrap pthread_create, and libgcc's wrapper would bring its own
 // __morestack along. Threads need nothing from us: their guard starts as 0.
@@ -13,3 +14,7 @@ int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, v
                                                                                      argument);
 }
 }
+
+// A weak name takes nothing out of a static C library, and every strong `pthread_create` is the wrapper above. This one does not
+// come past it, and brings the real one along.
+__attribute__((used)) static int (*const brings_pthread_create)(thrd_t*, thrd_start_t, void*) = &thrd_create;

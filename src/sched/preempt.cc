@@ -13,6 +13,7 @@
 #include "arch/vector_state.h"
 #include "base/delay_site.h"
 #include "base/sanitizer.h"
+#include "os/clock.h"
 #include "os/keep_errno.h"
 #include "sched/dispatch.h"
 #include "sched/handoff.h"
@@ -167,6 +168,12 @@ void on_preempt_signal(void* ucontext) noexcept {
   hooks.poke_sysmon();
 }
 
+std::int64_t cpu_time_of_machine(const Processor& p) noexcept {
+  std::lock_guard guard(scheduler.machines_lock);
+  const Machine* m = p.m;
+  return m != nullptr && m->guard_slot != nullptr ? os::cpu_time_ns(m->tid) : -1;
+}
+
 // An injected call: nothing of the runtime was on the stack, and the goroutine has its P.
 extern "C" __attribute__((used)) void weft_at_injection() {
   Goroutine* g = os::current_g();
@@ -257,6 +264,17 @@ extern "C" __attribute__((used)) void weft_at_function_entry([[maybe_unused]] st
 extern "C" __attribute__((used)) void weft_at_allocation(std::size_t bytes, std::uintptr_t* frame) {
   at_check(reinterpret_cast<std::uintptr_t>(frame), bytes);
 }
+
+#if defined(__x86_64__)
+// Part of every program with a runtime: shared libraries look for them there.
+extern "C" {
+void weft_morestack();
+void weft_morestack_allocate();
+void weft_loop_check();
+}
+__attribute__((used)) void (*const kept_for_shared_libraries[])() = {weft_morestack, weft_morestack_allocate,
+                                                                     weft_loop_check};
+#endif
 
 // A loop's back-edge (arch/preempt_check.h).
 extern "C" __attribute__((used)) void weft_preempt_slow(void* sp) noexcept {

@@ -40,6 +40,9 @@ void ask_to_give_way(Processor& p) noexcept;
 // The M that runs p is asked by signal; false: there are too many exiles already, or nobody runs it.
 bool ask_by_signal(Processor& p) noexcept;
 
+// CPU time of the thread that runs p; -1: nobody, or not to be known.
+std::int64_t cpu_time_of_machine(const Processor& p) noexcept;
+
 // The handler of that signal, on the interrupted thread.
 void on_preempt_signal(void* ucontext) noexcept;
 

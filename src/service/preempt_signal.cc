@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "arch/restart_call.h"
 #include "base/check.h"
 #include "os/backtrace.h"
 #include "sched/preempt.h"
@@ -14,7 +15,9 @@ namespace weft::service {
 namespace {
 
 void on_signal(int, siginfo_t* info, void* context) {
-  if (info->si_code == SI_TKILL && info->si_pid == getpid()) sched::on_preempt_signal(context);
+  if (info->si_code != SI_TKILL || info->si_pid != getpid()) return;
+  arch::restart_interrupted_call(context);  // also where the signal comes too late: in a blocking call
+  sched::on_preempt_signal(context);
 }
 
 bool is_free(int signal) {

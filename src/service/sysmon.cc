@@ -77,6 +77,7 @@ class Sysmon {
     std::uint32_t slice_tick = 0;
     std::int64_t slice_since = 0;
     std::int64_t asked_at = 0;  // 0: not asked in this slice
+    std::int64_t cpu_ns = 0;    // its thread's CPU time then
     std::uint32_t tick = 0;
   };
 
@@ -153,12 +154,22 @@ class Sysmon {
       p.attention.fetch_or_acq_rel(sched::kAttentionPreempt);  // pairs: attention
       sched::ask_to_give_way(p);
       if (somebody_waits(p, now)) look_again_ns_ = now + kSignalAfterNs;
-    } else if (now - seen.asked_at >= kSignalAfterNs && somebody_waits(p, now)) {
+      seen.cpu_ns = sched::cpu_time_of_machine(p);
+    } else if (now - seen.asked_at >= kSignalAfterNs && (somebody_waits(p, now) || is_blocked(p, now))) {
       seen.asked_at = now;
       sched::ask_by_signal(p);
       look_again_ns_ = now + kSignalAfterNs;
     }
     return false;
+  }
+
+  // Since it was asked the thread has hardly had the CPU: it waits in a system call that nobody announced. It becomes an exile
+  // although nobody needs its P yet: the sooner its call is interrupted, the less of a time limit begins anew
+  // (arch/restart_call.h).
+  bool is_blocked(const Processor& p, std::int64_t now) const {
+    const Seen& seen = seen_[p.id];
+    const std::int64_t cpu_ns = sched::cpu_time_of_machine(p);
+    return cpu_ns >= 0 && cpu_ns - seen.cpu_ns < (now - seen.asked_at) / 16;
   }
 
   // Is there anything that a hog keeps waiting? It may as well go on with its P if not.

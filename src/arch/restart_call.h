@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// A system call that our signal interrupted, and that the kernel does not restart although the handler asks for it (SA_RESTART):
+// waits with a time limit. The handler lets the interrupted thread make the call again, so that the user never sees EINTR for
+// a signal that is none of his.
+//   How       the interrupted code stands behind a `syscall` instruction with -EINTR as its result. The arguments are still in
+//             their registers, the number is in an instruction before. Only calls that have done nothing when they are
+//             interrupted are made again.
+//   Time      where the kernel says how much is left (select, ppoll, nanosleep) the rest is waited for; else (poll, epoll_wait,
+//             sockets with a time limit) the whole time again: who signals does so early in a call (service/sysmon.cc).
+//   Not seen  calls by syscall(2) and by C libraries that write them otherwise; aarch64, where the first argument is lost.
+namespace weft::arch {
+
+// In the handler. True: the call will be made again when the handler returns.
+bool restart_interrupted_call(void* ucontext) noexcept;
+
+}  // namespace weft::arch
