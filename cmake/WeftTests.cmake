@@ -18,11 +18,13 @@
 #   tests/model/api/x_test.cc  model.api.x        relacy on whole sources of the library, over tests/model/api/stand_ins
 #                              model.api.x.MUTANT one for each `// mutant:` in it (tests/support/make_mutant.py)
 #   tools/lint/check_x.py      lint.x             static checks of the tree
+#   tests/trace/run_traced.py  trace.NAME         a conformance or stress test or an example once more, traced: the trace must be valid
 #   tests/model/x.pml          spin.x.RUN         SPIN; one entry for each ` * run: NAME pass|fail FLAGS` line in it
 #
 # Each entry carries its kind as a ctest label. A comment line near the top of the file may add to it:
 #   // test-labels: qemu serial      qemu: also run under emulation; serial: never beside another test;
-#                                    no-asan, no-tsan: not in that build; any other word is a plain label
+#                                    no-asan, no-tsan: not in that build; no-trace: an example that is not traced, for it has too
+#                                    many events; any other word is a plain label
 #                                    checks: compiled with preemption checks; left out where the compiler has none
 #   // test-timeout: 300             seconds (the default depends on the kind)
 # The targets tests-KIND and tests-LABEL build all tests with that label.
@@ -58,6 +60,13 @@ elseif(weft_sanitizer STREQUAL "tsan")
 endif()
 
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
+
+# Traced runs: in the plain build, with the tools that check traces. Of tests with several configurations one of each number of Ps.
+set(weft_traced_tests OFF)
+if(WEFT_BUILD_TESTS AND TARGET weft-tools AND NOT CMAKE_CROSSCOMPILING AND weft_sanitizer STREQUAL "none")
+  set(weft_traced_tests ON)
+endif()
+set(weft_traced_cases "-*/1_classic:*/2_global:*/4_classic")
 
 # GoogleTest: the installed one, or Debian's sources of it when compiling for another machine.
 macro(weft_need_gtest)
@@ -172,6 +181,11 @@ function(weft_gtest source kind name)
   add_test(NAME ${name} COMMAND ${target})
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/${name}.xml")
   weft_finish_test(${name} ${target} "${labels}" ${timeout})
+  if(weft_traced_tests AND kind MATCHES "^(conformance|stress)$")
+    add_test(NAME trace.${name} COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/trace/run_traced.py"
+      $<TARGET_FILE:weft-tools> -- $<TARGET_FILE:${target}> --gtest_filter=${weft_traced_cases})
+    weft_finish_test(trace.${name} ${target} trace ${timeout})
+  endif()
 endfunction()
 
 # A whole program, judged by its `// check:` lines or by NAME.expected (see tests/support/run_program.py).
@@ -200,6 +214,11 @@ function(weft_program source kind)
     --source "${source}" --build "${weft_sanitizer}" --arch ${WEFT_ARCH} --timeout-scale ${WEFT_TEST_TIMEOUT_SCALE}
     ${everywhere} -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${target}>)
   weft_finish_test(${kind}.${stem} ${target} "${labels}" ${timeout})
+  if(weft_traced_tests AND kind STREQUAL "example" AND NOT "no-trace" IN_LIST labels)
+    add_test(NAME trace.${kind}.${stem} COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/support/run_program.py"
+      --source "${source}" --trace $<TARGET_FILE:weft-tools> ${everywhere} -- $<TARGET_FILE:${target}>)
+    weft_finish_test(trace.${kind}.${stem} ${target} trace ${timeout})
+  endif()
 endfunction()
 
 if(WEFT_BUILD_TESTS)

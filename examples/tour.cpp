@@ -1,6 +1,6 @@
 // A tour of weft in half a minute: what goroutines cost, how work spreads, what happens when one blocks, how they talk.
 //   ./weft run examples/tour.cpp
-// test-labels: no-asan no-tsan
+// test-labels: no-asan no-tsan no-trace
 // test-timeout: 180
 // check: stdout ^   all woken and finished, sum 4999950000$
 // check: stdout ^   after 100 naps it is still on the thread it locked; its neighbour yielded 1000 times meanwhile$
@@ -11,6 +11,7 @@
 // check: stdout ^   10000 sleepers of 20 ms: all awake, none early
 // check: stdout ^   200 clients, 20000 messages echoed, none wrong, by [0-9]+ threads
 // check: stdout ^   a deadline ended a read that nobody would have answered
+// check: stdout ^   (24 orders through five goroutines, recorded: weft trace .*|this run is being traced as a whole)$
 // check: not-stdout NOT
 // check: within 60
 // check: run WEFT_POLICY=classic WEFT_MAXPROCS=2
@@ -19,12 +20,14 @@
 #include <unistd.h>
 
 #include <weft/net.h>
+#include <weft/trace.h>
 #include <weft/weft.h>
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -396,6 +399,52 @@ void sockets() {
   accepting.join();
 }
 
+// --- 10 ---
+void a_picture_of_it() {
+  heading("10. What the scheduler did, as a picture");
+  if (weft::trace::enabled()) {
+    std::printf("   this run is being traced as a whole\n");
+    return;
+  }
+  const std::string path = std::filesystem::temp_directory_path() / "weft-tour.trace";
+  weft::trace::start(path);
+  weft::chan<int> orders(2), meals(2);
+  weft::wait_group cooks, all;
+  all.add(5);
+  weft::go({.name = "guests"}, [&] {
+    for (int i = 0; i < 24; ++i) {
+      orders.send(i);
+      weft::this_goroutine::sleep_for(200us);
+    }
+    orders.close();
+    all.done();
+  });
+  cooks.add(2);
+  for (const char* name : {"cook", "second cook"})
+    weft::go({.name = name}, [&] {
+      for ([[maybe_unused]] int order : orders) {
+        const weft::trace::region region("cooking");
+        compute_for(400us);
+        meals.send(order);
+      }
+      cooks.done();
+      all.done();
+    });
+  weft::go({.name = "waiter"}, [&] {
+    for ([[maybe_unused]] int meal : meals) weft::blocking([] { usleep(150); });  // a call: the P goes on without it
+    all.done();
+  });
+  weft::go({.name = "accountant"}, [&] {
+    compute_for(5ms);  // asks nobody and lets nobody in; loses its P when others wait
+    cooks.wait();
+    meals.close();
+    all.done();
+  });
+  all.wait();
+  weft::trace::stop();
+  std::printf("   24 orders through five goroutines, recorded: weft trace %s\n", path.c_str());
+}
+
 }  // namespace
 
 int main() {
@@ -410,6 +459,7 @@ int main() {
     channels_and_select();
     locks_and_clocks();
     sockets();
+    a_picture_of_it();
     const auto stats = weft::runtime::read_stats();
     std::printf("\n%llu goroutines were run by %llu threads; %llu switches, %llu futex sleeps\n",
                 static_cast<unsigned long long>(stats.spawns), static_cast<unsigned long long>(stats.threads_created),

@@ -11,7 +11,7 @@
 //   Memory  bounded (128 MiB): when the disk cannot keep up, a stretch of the trace is left out, and the next goroutine that
 //           starts logs how many events that were ("weft: events lost").
 //   Start   at any time, without stopping anything: what goes on already is introduced as it is met.
-//   Also    WEFT_TRACE=FILE traces a whole program.
+//   Also    WEFT_TRACE=FILE traces a whole program; %p in it stands for the number of the process.
 namespace weft::trace {
 
 // Throws std::system_error (the file cannot be written) or weft::logic_error (a trace is being written already).
@@ -19,6 +19,10 @@ void start(const std::string& path);
 // The file is complete when it returns. Throws what went wrong with writing; logic_error: nothing was started.
 void stop();
 bool enabled() noexcept;
+
+// While a trace or the flight recorder is on: so many times a second, where each thread that computes is. 0: not any more. Takes SIGPROF;
+// logic_error if the program uses that itself.
+void sample_cpu(int per_second);
 
 // Something that spans several goroutines. Pass it by reference to what belongs to it; it ends with its scope.
 class task {

@@ -42,7 +42,7 @@ struct Settings {
   std::optional<int> preempt_signal;      // WEFT_PREEMPT_SIGNAL  1..64
   std::optional<int> slice_ms;            // WEFT_SLICE       1..10000
   std::optional<int> schedtrace_ms;       // WEFT_SCHEDTRACE  1..3600000
-  std::optional<std::string> trace_path;  // WEFT_TRACE
+  std::optional<std::string> trace_path;  // WEFT_TRACE; %p: the process's number
   std::optional<int> max_threads;         // WEFT_MAX_THREADS 4..1000000
   DebugSettings debug;                    // WEFT_DEBUG       key[=value],...
 };

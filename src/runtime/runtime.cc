@@ -142,7 +142,10 @@ void set_up_tracing() {
   base::set_last_words([]() noexcept { trace::finish(trace::Ending::kCrash, kCrashTraceLimitNs); });
 }
 
-void trace_to(const std::string& path) {
+// %p stands for the number of the process: one that starts others would find its trace overwritten by theirs.
+void trace_to(std::string path) {
+  for (std::size_t at = 0; (at = path.find("%p", at)) != std::string::npos;)
+    path.replace(at, 2, std::to_string(owner_pid));
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   const int error = fd < 0 ? errno : trace::start_file(fd);
   if (error != 0)

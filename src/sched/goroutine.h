@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "arch/cold_call.h"
 #include "arch/fiber_sanitizer.h"
 #include "base/atomic.h"
 #include "base/cache_line.h"
@@ -93,13 +94,15 @@ struct alignas(base::kCacheLine) Goroutine {
 };
 
 // The tracer is on: tells it of the move that g is about to make.
-void trace_move(Goroutine* g, GStatus from, GStatus to) noexcept;
+void trace_move(std::uintptr_t g, std::uintptr_t from_and_to) noexcept;
 
 // Every change of state goes through here: the check, and the tracer's hook. A plain store: the owner writes.
 inline void transition(Goroutine* g, GStatus from, GStatus to) noexcept {
   WEFT_DCHECK(g->status.load_relaxed() == from, "a goroutine changes state only from the state its owner put it in");
   WEFT_DCHECK(is_legal_move(from, to), "a goroutine moves only along the table in status.h");
-  if (trace::recording()) trace_move(g, from, to);
+  if (trace::recording())
+    arch::cold_call(trace_move, reinterpret_cast<std::uintptr_t>(g),
+                    static_cast<std::uintptr_t>(from) << 8 | static_cast<std::uintptr_t>(to));
   g->status.store_relaxed(to);  // published together with the G by the queue or switch that follows
 }
 

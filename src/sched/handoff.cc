@@ -47,6 +47,13 @@ __attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m)
   switch_to_system_stack(g);
 }
 
+// Calls of this goroutine were long.
+__attribute__((noinline)) void hand_off_at_once(Processor& p, std::uint64_t word) noexcept {
+  if (!take_from_call(p, word)) return;
+  scheduler.shared_counters.add(Counter::kLongCalls);
+  hand_off(p);
+}
+
 }  // namespace
 
 void leave_processor_in_call(Machine& m, Goroutine* g) noexcept {
@@ -67,10 +74,7 @@ void enter_call() noexcept {
   leave_processor_in_call(m, g);
   WEFT_DELAY_SITE("call.entered");
   if (WEFT_UNLIKELY(g->habits.long_calls >= kPredictLong)) {
-    if (take_from_call(p, m.call_word)) {
-      scheduler.shared_counters.add(Counter::kLongCalls);
-      hand_off(p);
-    }
+    hand_off_at_once(p, m.call_word);
   } else if (WEFT_UNLIKELY(scheduler.sysmon_slow.load_relaxed()) &&
              (p.slot.load_relaxed() || scheduler.policy->backlog(p) > 0)) {
     hooks.poke_sysmon();  // there is work behind this call: two looks at a slow pace would be too late

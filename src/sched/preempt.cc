@@ -32,11 +32,6 @@ namespace {
 
 constexpr std::size_t kLongestStack = 10'000;  // frames: about as many microseconds
 
-bool in_runtime(std::uintptr_t pc) noexcept {
-  return pc - reinterpret_cast<std::uintptr_t>(__start_weft_text) <
-         static_cast<std::uintptr_t>(__stop_weft_text - __start_weft_text);
-}
-
 // From the signal handler outwards: past the handler's own frames, then user code only, then weft_goroutine_main.
 struct StackWalk {
   const detail::preemptible_scope* scope = nullptr;
@@ -120,6 +115,11 @@ void at_check(std::uintptr_t sp, std::size_t need) noexcept {
 }
 
 }  // namespace
+
+bool in_runtime(std::uintptr_t pc) noexcept {
+  return pc - reinterpret_cast<std::uintptr_t>(__start_weft_text) <
+         static_cast<std::uintptr_t>(__stop_weft_text - __start_weft_text);
+}
 
 bool runs_goroutine(const Processor& p) noexcept {
   if (p.status() != PStatus::kRunning) return false;

@@ -33,6 +33,8 @@ inline std::uintptr_t guard_of(const Goroutine* g) noexcept {
   return reinterpret_cast<std::uintptr_t>(g) - scheduler.guard_distance;
 }
 
+// Code of the library; never, where its text was not gathered.
+bool in_runtime(std::uintptr_t pc) noexcept;
 // A goroutine, not a search for one.
 bool runs_goroutine(const Processor& p) noexcept;
 // Any thread. The P's attention is set.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "sched/trace_points.h"
 
+#include "arch/interrupted_frame.h"
+#include "os/backtrace.h"
+#include "sched/preempt.h"
 #include "sched/spawn.h"
 #include "trace/format.h"
 
@@ -43,15 +46,29 @@ const void* origin_of(const SpawnRecord& record) noexcept {
   return record.site != 0 ? code_address(record.site) : reinterpret_cast<const void*>(entry_of(record));
 }
 
+// Who spawned, not what that did inside the library.
+void skip_runtime(trace::Place& place, void* (&pcs)[WalkedStack::kMax]) noexcept {
+  const std::size_t count =
+      os::capture_from_frame_pointer(place.frame, nullptr, place.stack_low, place.stack_high, pcs, WalkedStack::kMax);
+  std::size_t first = 0;
+  while (first < count && in_runtime(reinterpret_cast<std::uintptr_t>(pcs[first]))) ++first;
+  place.pcs = pcs + first;
+  place.pc_count = count - first;
+}
+
 }  // namespace
 
 #define WEFT_PLACE place_from(__builtin_frame_address(0))
+// The frame of cold_call() has nothing to tell.
+#define WEFT_PLACE_OF_COLD_CALL place_from(*static_cast<void* const*>(__builtin_frame_address(0)))
 
 __attribute__((noinline)) trace::Place trace_place() noexcept { return WEFT_PLACE; }
 
-__attribute__((noinline)) void trace_move(Goroutine* g, GStatus from, GStatus to) noexcept {
+__attribute__((noinline)) void trace_move(std::uintptr_t address, std::uintptr_t from_and_to) noexcept {
   using enum GStatus;
-  const trace::Place place = WEFT_PLACE;
+  auto* g = reinterpret_cast<Goroutine*>(address);
+  const auto from = static_cast<GStatus>(from_and_to >> 8), to = static_cast<GStatus>(from_and_to & 0xff);
+  const trace::Place place = WEFT_PLACE_OF_COLD_CALL;
   trace::Other other{&g->mark, g->id};
   switch (from) {
     case kRunning:
@@ -101,14 +118,18 @@ void trace_acquire(Processor& p) noexcept {
 
 __attribute__((noinline)) void trace_release(Processor&) noexcept { trace::proc_stop(WEFT_PLACE); }
 
-__attribute__((noinline)) void trace_spawn(Runnable record) noexcept {
+__attribute__((noinline)) void trace_spawn(std::uintptr_t bits, std::uintptr_t) noexcept {
+  const Runnable record = Runnable::from_bits(bits);
   if (!record.has_extra()) return;  // prepared before the session began: created when it starts
   SpawnExtra& extra = extra_of(record);
   if (extra.id == 0) {
     Processor* p = os::current_p();
     extra.id = p != nullptr ? new_goroutine_id(*p) : scheduler.next_id_range.fetch_add_relaxed(1);
   }
-  trace::go_create(WEFT_PLACE, {&extra.mark, extra.id, origin_of(*record.record())});
+  trace::Place place = WEFT_PLACE_OF_COLD_CALL;
+  void* pcs[WalkedStack::kMax];
+  if (place.frame != nullptr) skip_runtime(place, pcs);
+  trace::go_create(place, {&extra.mark, extra.id, origin_of(*record.record())});
 }
 
 __attribute__((noinline)) void trace_rename(Goroutine* g) noexcept {
@@ -119,6 +140,25 @@ __attribute__((noinline)) void trace_rename(Goroutine* g) noexcept {
 __attribute__((noinline)) void trace_world_stopping() noexcept { trace::world_stopping(WEFT_PLACE, kReasonStop); }
 __attribute__((noinline)) void trace_world_started() noexcept { trace::world_started(WEFT_PLACE); }
 __attribute__((noinline)) void trace_maxprocs(std::uint32_t n) noexcept { trace::procs_change(WEFT_PLACE, n); }
+
+void trace_cpu_sample(const void* ucontext) noexcept {
+  const arch::InterruptedFrame frame = arch::interrupted_frame(ucontext);
+  void* pcs[WalkedStack::kMax] = {const_cast<void*>(frame.pc)};
+  trace::Place place;
+  place.pcs = pcs;
+  place.pc_count = 1;
+  if (Processor* p = os::current_p()) {
+    place.p = &p->mark;
+    place.p_id = p->id;
+  }
+  if (const Goroutine* g = os::current_g()) {
+    place.g_id = g->id;
+    if (frame.pointer > g->stack_bottom && frame.pointer < static_cast<const void*>(g))
+      place.pc_count =
+          os::capture_from_frame_pointer(frame.pointer, frame.pc, g->stack_bottom, g, pcs, WalkedStack::kMax);
+  }
+  trace::cpu_sample(place);
+}
 
 std::vector<std::string> trace_reasons() {
   std::vector<std::string> texts;

@@ -11,12 +11,15 @@ namespace weft::sched {
 
 void trace_acquire(Processor& p) noexcept;  // p is about to be this thread's
 void trace_release(Processor& p) noexcept;
-void trace_spawn(Runnable record) noexcept;
+void trace_spawn(std::uintptr_t runnable_bits, std::uintptr_t) noexcept;  // by cold_call()
 // The running goroutine, spawned before the session began, is about to change its id: to readers it ends, and another appears.
 void trace_rename(Goroutine* g) noexcept;
 void trace_world_stopping() noexcept;
 void trace_world_started() noexcept;
 void trace_maxprocs(std::uint32_t n) noexcept;
+
+// In the handler of the sampling signal.
+void trace_cpu_sample(const void* ucontext) noexcept;
 
 // P, goroutine and stack of the calling thread, for annotations.
 trace::Place trace_place() noexcept;

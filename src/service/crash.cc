@@ -2,7 +2,6 @@
 #include "service/crash.h"
 
 #include <cxxabi.h>
-#include <ucontext.h>
 #include <unistd.h>
 #include <csignal>
 #include <cstdio>
@@ -11,6 +10,7 @@
 #include <exception>
 #include <typeinfo>
 
+#include "arch/interrupted_frame.h"
 #include "base/check.h"
 #include "base/sanitizer.h"
 #include "os/backtrace.h"
@@ -35,14 +35,7 @@ void print(const char* text, int length) {
 }
 
 // The interrupted instruction: what lies above it on the stack is the handler's.
-const void* interrupted_at(const void* context) {
-  const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
-#if defined(__x86_64__)
-  return reinterpret_cast<const void*>(machine.gregs[REG_RIP]);
-#else
-  return reinterpret_cast<const void*>(machine.pc);
-#endif
-}
+const void* interrupted_at(const void* context) { return arch::interrupted_frame(context).pc; }
 
 // From the frame at `first` on, if it is there; else all of it. Counting frames would depend on what was inlined.
 void print_stack(const void* first) {

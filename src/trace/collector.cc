@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "base/check.h"
@@ -22,7 +23,7 @@ namespace {
 
 constexpr std::size_t kThreadStack = 1024 * 1024;  // the demangler's recursion
 
-enum class Wish : std::uint8_t { kStartFile, kStopFile, kStartFlight, kStopFlight, kSnapshot };
+enum class Wish : std::uint8_t { kStartFile, kStopFile, kStartFlight, kStopFlight, kSnapshot, kSampleCpu };
 
 struct Request {
   Wish wish;
@@ -42,6 +43,8 @@ base::Atom<Thread> thread_state{Thread::kNone};
 base::Atom<std::uint32_t> snapshot_wanted{0};
 base::Atom<std::uint32_t> finish_wanted{0};
 base::Atom<std::int64_t> generation_ns{1'000'000'000};
+base::Atom<std::int64_t> sample_ns{0};  // 0: no samples
+base::Atom<int> sample_signal{0};
 os::Note finished;
 base::Atom<std::uint64_t> generations_written{0}, bytes_written{0}, events_lost{0};
 char snapshot_path[1024];
@@ -64,10 +67,11 @@ class Collector {
  public:
   [[noreturn]] void run() {
     for (;;) {
-      doorbell.wait(recorder.is_on() ? next_end_ns_ : os::kForever);
+      doorbell.wait(recorder.is_on() ? std::min(next_end_ns_, next_sample_ns()) : os::kForever);
       if (finish_wanted.load_acquire() != 0) finish_all();  // pairs: trace.finish
       serve_requests();
       if (snapshot_wanted.exchange_relaxed(0) != 0) snapshot_to_path();
+      if (recorder.is_on() && os::now_ns() >= next_sample_ns()) sample_threads();
       if (recorder.is_on() && (os::now_ns() >= next_end_ns_ || recorder.wants_collecting())) next_generation();
     }
   }
@@ -97,6 +101,7 @@ class Collector {
       case Wish::kStartFlight: return start_flight_now(request.window_ns);
       case Wish::kStopFlight:  return stop_flight_now();
       case Wish::kSnapshot:    return snapshot_now(request.fd, false);
+      case Wish::kSampleCpu:   return recorder.samples().reserve() ? 0 : ENOMEM;
     }
     return EINVAL;
   }
@@ -176,6 +181,27 @@ class Collector {
     plan_next_end();
   }
 
+  std::int64_t next_sample_ns() const {
+    const std::int64_t period = sample_ns.load_relaxed();
+    return period == 0 ? os::kForever : last_sample_ns_ + period;
+  }
+
+  // Who has computed for half the period since the last look is asked where it is.
+  void sample_threads() {
+    const std::int64_t enough = sample_ns.load_relaxed() / 2;
+    std::map<std::uint64_t, std::int64_t> now_used;
+    for (std::uint64_t thread : recorder.threads()) {
+      const std::int64_t used = os::cpu_time_ns(static_cast<pid_t>(thread));
+      if (used < 0) continue;  // gone
+      const auto before = cpu_used_.find(thread);
+      const bool asked = before != cpu_used_.end() && used - before->second >= enough;
+      now_used[thread] = before == cpu_used_.end() || asked ? used : before->second;
+      if (asked) os::signal_thread(static_cast<pid_t>(thread), sample_signal.load_relaxed());
+    }
+    cpu_used_ = std::move(now_used);
+    last_sample_ns_ = os::now_ns();
+  }
+
   void plan_next_end() { next_end_ns_ = os::now_ns() + generation_ns.load_relaxed(); }
 
   // Where a generation goes.
@@ -231,6 +257,8 @@ class Collector {
   bool flight_ = false;
   FlightWindow window_;
   std::int64_t next_end_ns_ = os::kForever;
+  std::int64_t last_sample_ns_ = 0;
+  std::map<std::uint64_t, std::int64_t> cpu_used_;  // by thread, at its last sample
 };
 
 void collector_main(void*) {
@@ -288,6 +316,15 @@ int stop_flight() noexcept {
 int write_snapshot(int fd) noexcept {
   Request request{.wish = Wish::kSnapshot, .fd = fd};
   return ask(request);
+}
+
+int set_sampling(int per_second, int signal) noexcept {
+  Request request{.wish = Wish::kSampleCpu};
+  if (const int error = per_second > 0 ? ask(request) : 0; error != 0) return error;
+  sample_signal.store_relaxed(signal);
+  sample_ns.store_relaxed(per_second > 0 ? 1'000'000'000 / per_second : 0);
+  if (per_second > 0) doorbell.signal();
+  return 0;
 }
 
 void set_snapshot_path(const char* path) noexcept {

@@ -36,6 +36,10 @@ void request_snapshot() noexcept;
 enum class Ending { kExit, kCrash };
 void finish(Ending ending, std::int64_t limit_ns) noexcept;
 
+// While something is recorded, each thread that computes gets the signal so often (0: never); its handler calls cpu_sample().
+// EAGAIN: no thread; ENOMEM.
+int set_sampling(int per_second, int signal) noexcept;
+
 void forget_collector_in_child() noexcept;
 
 struct CollectorCounts {

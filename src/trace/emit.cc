@@ -2,8 +2,10 @@
 #include "trace/emit.h"
 
 #include "os/backtrace.h"
+#include "os/thread.h"
 #include "trace/fixed_strings.h"
 #include "trace/recorder.h"
+#include "trace/stack_hash.h"
 
 namespace weft::trace {
 namespace {
@@ -21,11 +23,7 @@ constexpr std::uint8_t bits(ProcStatus status) noexcept { return static_cast<std
 
 std::uint32_t number_of(Lane& lane, void* const* pcs, std::size_t count) noexcept {
   if (count == 0) return 0;
-  std::uint64_t hash = count;
-  for (std::size_t i = 0; i < count; ++i) {
-    hash = (hash ^ reinterpret_cast<std::uintptr_t>(pcs[i])) * 0x9e37'79b9'7f4a'7c15u;
-    hash ^= hash >> 29;
-  }
+  const std::uint64_t hash = stack_hash({pcs, count});
   Lane::KnownStack& known = lane.stacks[hash % Lane::kKnownStacks];
   if (known.hash == hash && known.generation == lane.generation) return known.number;
   const std::uint32_t number = recorder.tables(lane).stack(hash, {pcs, count});
@@ -329,6 +327,14 @@ void call_end_without(const Other& who) noexcept {
   } else if (lane.generation == recorder.first_generation() && claim(lane, who.mark, GoStatus::kRunnable) == 0) {
     put(lane, Event::kGoStatus, who.id, format::kNone, bits(GoStatus::kRunnable));
   }
+}
+
+// --- samples ---
+
+void cpu_sample(const Place& place) noexcept {
+  if (!recorder.is_on()) return;
+  recorder.samples().add(recorder.now(), static_cast<std::uint64_t>(os::thread_id()),
+                         place.p != nullptr ? place.p_id : format::kNone, place.g_id, place.pcs, place.pc_count);
 }
 
 // --- processors ---

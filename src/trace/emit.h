@@ -87,6 +87,9 @@ class StealSection {
   void* lane_;
 };
 
+// In a signal handler, wherever the thread is: place.pcs and the ids are all that counts.
+void cpu_sample(const Place& place) noexcept;
+
 void world_stopping(const Place& place, Reason kind) noexcept;
 void world_started(const Place& place) noexcept;
 

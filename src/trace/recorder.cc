@@ -331,6 +331,7 @@ std::string Recorder::end_generation(bool last, bool hurry) {
     lanes_lock_.unlock_unranked();
     lane = following;
   }
+  samples_.write(ending, time, *tables_[ending & 1], out);
   tables_[ending & 1]->write_and_clear(ending, time, out);
   std::string frequency(1, static_cast<char>(Event::kFrequency));
   append_number(frequency, frequency_);
@@ -390,6 +391,16 @@ void Recorder::introduce_waiting(Mark* mark, std::uint64_t seen_word, std::uint6
   const auto waiting = static_cast<std::uint8_t>(GoStatus::kWaiting);
   if (mark->word.cas_acq_rel(seen_word, Word::make(lane.generation, 0, waiting)))  // pairs: trace.mark
     put(lane, Event::kGoStatus, id, format::kNone, waiting);
+}
+
+std::vector<std::uint64_t> Recorder::threads() {
+  std::vector<std::uint64_t> found;
+  found.reserve(256);  // nothing is allocated while the lock is held, as long as there are not more
+  lanes_lock_.lock_unranked();
+  for (Lane* lane = first_lane_; lane != nullptr; lane = lane->next)
+    if (!lane->ended.load_relaxed() && found.size() < found.capacity()) found.push_back(lane->thread);
+  lanes_lock_.unlock_unranked();
+  return found;
 }
 
 void Recorder::forget_in_child() noexcept {

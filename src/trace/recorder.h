@@ -6,6 +6,7 @@
 
 #include "base/atomic.h"
 #include "os/spin_lock.h"
+#include "trace/cpu_samples.h"
 #include "trace/lane.h"
 #include "trace/tables.h"
 
@@ -68,6 +69,8 @@ class Recorder {
   std::uint64_t lost_events() const noexcept { return lost_total_; }
   void set_doorbell(void (*ring)()) noexcept { ring_ = ring; }
   void forget_in_child() noexcept;
+  CpuSamples& samples() noexcept { return samples_; }
+  std::vector<std::uint64_t> threads();  // that have recorded something
 
   std::uint64_t now() const noexcept;
 
@@ -93,6 +96,8 @@ class Recorder {
   std::uint64_t base_ticks_ = 0;
   std::uint64_t frequency_ = 0;  // time units a second
   Tables* tables_[2] = {};       // made by prepare(), never destroyed: threads record until the process is gone
+
+  CpuSamples samples_;
 
   os::SpinLock lanes_lock_;
   Lane* first_lane_ = nullptr;  // in order of their making: two threads may have had the same id one after the other

@@ -13,6 +13,7 @@
   // check: repeat N              so often, each time alike (a race that must not be lost once)
   // check: not-in asan tsan aarch64   is skipped in these builds: the one run, or before the first `run` line the program
 
+With --trace WEFT-TOOLS each run is traced, and must leave a valid trace besides (tests/trace/run_traced.py).
 With --everywhere (examples) each run is made under both policies and with 1, 2 and 4 processors, unless it says itself.
 
 A run that ends with status 77 says on its standard output why it cannot be tried here, and is skipped.
@@ -27,6 +28,11 @@ import signal
 import subprocess
 import sys
 import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "trace"))
+
+import run_traced  # noqa: E402
 
 
 SKIPPED = 77
@@ -142,8 +148,8 @@ def complaints(run, status, stdout, stderr):
     return found
 
 
-def execute(command, run, scale):
-    environment = dict(os.environ)
+def execute(command, run, scale, more_environment=None):
+    environment = dict(os.environ, **(more_environment or {}))
     environment.update(run.env)
     start = time.monotonic()
     # Its own group, so that a program that hangs is ended with its children.
@@ -195,6 +201,7 @@ def main():
     parser.add_argument("--arch", default="x86_64")
     parser.add_argument("--timeout-scale", type=float, default=1)
     parser.add_argument("--everywhere", action="store_true")
+    parser.add_argument("--trace", metavar="WEFT-TOOLS")
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("command", nargs="*")
     options = parser.parse_args()
@@ -245,12 +252,16 @@ def judge(run, options, expected):
     """Runs it as often as wanted; the first failure is shown."""
     total = 0.0
     for attempt in range(1, run.repeat + 1):
-        status, stdout, stderr, late, seconds = execute(options.command, run, options.timeout_scale)
+        with run_traced.Traced(options.trace) as traced:
+            status, stdout, stderr, late, seconds = execute(options.command, run, options.timeout_scale, traced.environment)
+            problem = None if late or status == SKIPPED else traced.problem()
         total += seconds
         if status == SKIPPED and not late:
             print(f"[ skip ] {run.title()}: {stdout.strip().removeprefix('skipped: ')}")
             return "skipped"
         found = [late] if late else complaints(run, status, stdout, stderr)
+        if problem:
+            found.append(problem)
         if expected is not None and stdout != expected[1]:
             found.append(f"standard output differs from {expected[0]}")
         if found:

@@ -5,7 +5,7 @@
 # A stage is a function stage_NAME. It calls `count PASSED FAILED [SKIPPED]` and `failed NAME` for what it did, or
 # `skip REASON` when what it would check is not there. Order: cheap and telling first.
 
-all_stages=(lint dev release clang model asan tsan aarch64 consumers command bench)
+all_stages=(lint dev trace release clang model asan tsan aarch64 consumers command bench)
 default_stages=(lint dev model consumers command bench)
 quick_stages=(lint dev)
 
@@ -47,7 +47,7 @@ need_test_tools() {
   if [[ " $* " == *' dev '* ]] && ! have chromium && ! have google-chrome; then want_if_known chromium "the trace page in a browser"; fi
   for name; do
     case $name in
-      dev | release | asan) [[ -f /usr/include/gtest/gtest.h ]] || want libgtest-dev "unit tests" ;;
+      dev | trace | release | asan) [[ -f /usr/include/gtest/gtest.h ]] || want libgtest-dev "unit tests" ;;
       clang | tsan) newest_clang >/dev/null || need_clang test ;;
       model)
         [[ -f /usr/include/relacy/relacy.hpp ]] || want_if_known relacy-dev "model tests of the lock-free parts"
@@ -107,6 +107,7 @@ target_of() {
     unit.* | conformance.* | stress.* | long.*) echo "test_${1//./_}" ;;
     program.* | example.* | model.*) echo "${1//./_}" ;;
     tool.*) echo weft-tools ;;
+    trace.*) target_of "${1#trace.}" ;;
     fuzz.*) echo "${1//./_}" ;;
   esac
 }
@@ -208,6 +209,8 @@ stage_lint() {
 }
 
 stage_dev() { run_tests dev '^(unit|conformance|stress|program|example|long)$' --build-all; }
+# Conformance tests, stress tests and examples once more, traced: weft's checker and Go's reader judge the traces.
+stage_trace() { run_tests dev '^trace$'; }
 stage_release() { run_tests release '^(conformance|stress|program|example|long)$'; }
 # The library, examples and conformance tests without a single warning; the rest of the tests sees clang in stage tsan.
 stage_clang() { run_tests clang '^(conformance|example|fuzz)$'; }

@@ -34,7 +34,10 @@ struct Contents final : EventSink {
     ++generations;
     current_ = &it;
   }
-  void sample(const CpuSample&, std::int64_t) override { ++samples; }
+  void sample(const CpuSample& it, std::int64_t) override {
+    ++samples;
+    for (const Frame& frame : current_->stack(it.stack)) sampled_functions.emplace(frame.function);
+  }
   void event(const OrderedEvent& it) override {
     using trace::format::Event;
     ++events;
@@ -64,7 +67,7 @@ struct Contents final : EventSink {
     }
   }
   std::set<std::uint64_t> call_stacks;
-  std::set<std::string> call_functions;
+  std::set<std::string> call_functions, sampled_functions;
 
  private:
   const Generation* current_ = nullptr;

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// What tracing costs while it is on: the same work with and without a trace being written, in turn, and the ratio of the medians.
+//   weft build -O2 bench/tracing/overhead.cc -o overhead && ./overhead [ROUNDS]
+//   pipeline   items through four stages of 5 us of computing each, over channels of 16: the shape of a server's day
+//   ping-pong  two goroutines and two channels without a buffer: nothing but scheduling
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <weft/trace.h>
+#include <weft/weft.h>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::uint64_t steps_per_5us = 0;
+
+std::uint64_t compute(std::uint64_t value) {
+  for (std::uint64_t i = 0; i < steps_per_5us; ++i) value = value * 6364136223846793005u + 1442695040888963407u;
+  return value;
+}
+
+void calibrate() {
+  steps_per_5us = 2'000'000;
+  volatile std::uint64_t sink = compute(1);
+  double best = 1e9;
+  for (int i = 0; i < 5; ++i) {
+    const auto from = Clock::now();
+    sink = compute(sink);
+    best = std::min(best, std::chrono::duration<double>(Clock::now() - from).count());
+  }
+  steps_per_5us = static_cast<std::uint64_t>(2'000'000 * 5e-6 / best);
+}
+
+void pipeline() {
+  constexpr int kItems = 10'000, kStages = 4;
+  std::vector<weft::chan<std::uint64_t>> links;
+  for (int i = 0; i <= kStages; ++i) links.emplace_back(16);
+  weft::wait_group stages;
+  for (int i = 0; i < kStages; ++i)
+    stages.go([in = links[i], out = links[i + 1]]() mutable {
+      for (std::uint64_t item : in) out.send(compute(item));
+      out.close();
+    });
+  stages.go([out = links[0]]() mutable {
+    for (int i = 0; i < kItems; ++i) out.send(i);
+    out.close();
+  });
+  for ([[maybe_unused]] std::uint64_t item : links[kStages]) continue;
+  stages.wait();
+}
+
+void ping_pong() {
+  constexpr int kRounds = 200'000;
+  weft::chan<int> there, back;
+  weft::go([&] {
+    for (int n : there) back.send(n);
+  });
+  for (int i = 0; i < kRounds; ++i) {
+    there.send(i);
+    static_cast<void>(back.recv());
+  }
+  there.close();
+}
+
+double seconds(void (*work)()) {
+  const auto from = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - from).count();
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+void compare(const char* name, void (*work)(), int rounds, const std::string& path) {
+  std::vector<double> off, on;
+  work();
+  for (int i = 0; i < rounds; ++i) {
+    off.push_back(seconds(work));
+    weft::trace::start(path);
+    on.push_back(seconds(work));
+    weft::trace::stop();
+  }
+  std::printf("%-10s P=%d  off %7.2f ms  traced %7.2f ms  ratio %.3f  (%.1f MB a run)\n", name, weft::runtime::maxprocs(),
+              median(off) * 1e3, median(on) * 1e3, median(on) / median(off),
+              static_cast<double>(std::filesystem::file_size(path)) / 1e6);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 9;
+  const std::string path = std::filesystem::temp_directory_path() / "weft-overhead.trace";
+  calibrate();
+  weft::run([&] {
+    for (int processors : {1, 2}) {
+      weft::runtime::set_maxprocs(processors);
+      compare("pipeline", pipeline, rounds, path);
+      compare("ping-pong", ping_pong, rounds, path);
+    }
+  });
+  std::filesystem::remove(path);
+}
