@@ -66,14 +66,6 @@ StackBounds current_thread_stack() noexcept {
 
 pid_t thread_id() noexcept { return gettid(); }
 
-std::int64_t cpu_time_ns(pid_t thread) noexcept {
-  // The kernel's number for "the scheduler's clock of that thread", as pthread_getcpuclockid() makes it.
-  const auto clock = static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3 | 6);
-  timespec used{};
-  if (clock_gettime(clock, &used) != 0) return -1;
-  return std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
-}
-
 void signal_thread(pid_t thread, int signal) noexcept { syscall(SYS_tgkill, getpid(), thread, signal); }
 
 void ask_for_precise_timers() noexcept { prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL); }

@@ -19,8 +19,6 @@ StackBounds current_thread_stack() noexcept;
 
 pid_t thread_id() noexcept;
 
-// CPU time that a thread of this process has used; -1: it is gone.
-std::int64_t cpu_time_ns(pid_t thread) noexcept;
 void signal_thread(pid_t thread, int signal) noexcept;  // nothing if it is gone
 
 // Timers of this thread fire as precisely as the kernel can, not 50 us late.

@@ -199,7 +199,7 @@ TEST(TraceSink, that_fills_up_keeps_whole_generations) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{200'000, before.rlim_max};
+  const rlimit small{4'000'000, before.rlim_max};  // several generations of a fast machine
   run([&] {
     trace::set_generation_ns(kShortGenerationNs);
     trace::start(file.path());
