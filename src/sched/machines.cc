@@ -247,7 +247,7 @@ bool may_start_threads() noexcept {
   return own == nullptr || (own->locked_g == nullptr && !own->must_exit);
 }
 
-bool start_machine_for(Processor& p, bool spinning, Runnable handed, bool by_timer) noexcept {
+bool start_machine_for(Processor& p, bool spinning, Runnable handed, Waker waker, bool by_timer) noexcept {
   Machine* m;
   bool fresh = false;
   {
@@ -265,7 +265,11 @@ bool start_machine_for(Processor& p, bool spinning, Runnable handed, bool by_tim
   }
   if (m == nullptr) return false;
   if (fresh) return start_thread_for(*m);
-  ring(*m);
+  if (waker == Waker::kGoesOn) {
+    ring(*m);
+  } else {
+    signal_machine(*m);
+  }
   return true;
 }
 
@@ -290,8 +294,8 @@ void remove_idle_machine_locked(Machine& m) noexcept {
   --scheduler.idle_machine_count;
 }
 
-bool start_machine(Processor& p, bool spinning, Runnable handed) noexcept {
-  if (start_machine_for(p, spinning, handed, false)) {
+bool start_machine(Processor& p, bool spinning, Runnable handed, Waker waker) noexcept {
+  if (start_machine_for(p, spinning, handed, waker, false)) {
     count(os::current_p(), Counter::kUnparks);
     return true;
   }
@@ -318,7 +322,7 @@ void retry_wanted_thread() noexcept {
   const std::int32_t index = scheduler.idle.pop();
   if (index < 0) return;
   Processor& p = *scheduler.processors[index];
-  const bool started = start_machine_for(p, false, Runnable(), true);
+  const bool started = start_machine_for(p, false, Runnable(), Waker::kGoesOn, true);
   if (!started) scheduler.idle.push(p.id, false, maxprocs());
   if (scheduler.idle.look().idle() > 0) scheduler.thread_wanted.store_release(true);  // pairs: thread.wanted
   if (!started) check_thread_limit();
@@ -409,7 +413,7 @@ void hand_off(Processor& p) noexcept {
   // So do descriptors (N1).
   const bool needs_look = network_unwatched_for(0) && scheduler.passive.m.load_relaxed() == nullptr;
   if (has_work || needs_watcher || needs_look) {
-    start_machine(p, false);
+    start_machine(p, false, Runnable(), Waker::kBlocks);
   } else {
     make_idle(p);
   }

@@ -13,8 +13,11 @@ void wake_one(Processor* p) noexcept;
 // Wakes the spinner that sleeps with a timer, if there is one.
 void wake_passive(Processor* p) noexcept;
 
+// Whether the caller needs its CPU for itself: a woken thread is then put on another one. Who is about to block is succeeded on its
+// own, which needs no other core to wake up.
+enum class Waker : std::uint8_t { kGoesOn, kBlocks };
 // Gives p (owned by the caller, not wired) to an M. False: no thread to be had; p is idle then, and sysmon will try again.
-bool start_machine(Processor& p, bool spinning, Runnable handed = Runnable()) noexcept;
+bool start_machine(Processor& p, bool spinning, Runnable handed = Runnable(), Waker waker = Waker::kGoesOn) noexcept;
 
 // The calling M has been given p (Machine::next_p), perhaps with something to run.
 void accept_processor(Machine& m, Processor& p) noexcept;
