@@ -82,6 +82,7 @@ set(WEFT_EXPORTED_CHECKS "")
 if(WEFT_ARCH STREQUAL "x86_64" AND WEFT_OBJECTS)
   add_library(weft_shared STATIC "${PROJECT_SOURCE_DIR}/tools/compiler/shared_checks_x86_64.S")
   set_target_properties(weft_shared PROPERTIES LINKER_LANGUAGE CXX POSITION_INDEPENDENT_CODE ON)
+  add_dependencies(weft weft_shared) # who builds the library alone may still install
   add_library(weft_preemptible_shared INTERFACE)
   add_library(weft::preemptible_shared ALIAS weft_preemptible_shared)
   set_target_properties(weft_preemptible_shared PROPERTIES EXPORT_NAME preemptible_shared)
