@@ -23,7 +23,8 @@
 //   Invariants  S1 an M runs goroutine code only with a P; a P is wired to at most one M.
 //               S2 exactly `maxprocs` Ps are in use: processors[0, maxprocs).
 //               S3 spinning Ms <= maxprocs.
-//               S4 runnable work and an idle P: some M is spinning (perhaps asleep with a short timer) or has been woken.
+//               S4 runnable work and an idle P: some M is spinning (perhaps asleep with a short timer) or has been woken; or the
+//                  work is a few sleepers known to run briefly, on a P that is at them (search.cc), with sysmon as the bound.
 //   Waking      rule R (idle_word.h W2, search.cc): waking a core costs 20-50 us, so a pair of goroutines that chat on one P
 //               wakes nobody, a thief that finds only crumbs sleeps longer, and whoever computes on after waking another is
 //               recognised. The price is a bound instead of immediacy: kPassiveLimitNs.

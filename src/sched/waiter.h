@@ -45,7 +45,6 @@ class Sleeper {
       wake_thread();
     }
   }
-  bool is_nobody() const noexcept { return bits_ == 0; }
   Goroutine* goroutine() const noexcept { return (bits_ & 1) == 0 ? reinterpret_cast<Goroutine*>(bits_) : nullptr; }
 
  private:

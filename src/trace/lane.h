@@ -52,7 +52,7 @@ struct alignas(base::kCacheLine) Lane {
   Mark* p = nullptr;
   std::uint64_t p_id = 0;
   bool p_in_call = false;    // it may be taken away at any time
-  bool p_was_taken = false;  // from a call, in this session: readers may still be waiting for the taker's word
+  bool p_was_taken = false;  // from a call, in this recording: readers may still be waiting for the taker's word
   std::uint64_t p_word = 0;  // the P's word then: another one means that it is gone
   Mark* g = nullptr;
   std::uint64_t g_id = 0;
