@@ -77,7 +77,8 @@ bool suppressed(const Machine& m) noexcept { return m.fruitless >= kFruitlessLim
 // Leaves the search with something to run; A22: the last spinner that finds work makes another one, if a P is idle.
 //   Brief work  (sleepers that do a little and sleep again) is not worth another thread, nor spinning after it: a thousand of them
 //               would keep two cores busy with waking each other. If one of them computes this time, sysmon finds the rest
-//               waiting beside an idle P.
+//               waiting beside an idle P. Other work is not left to that: whoever submitted it while we counted as spinning has
+//               woken nobody, so we look for it after we stopped counting.
 Runnable leave_with(Machine& m, Runnable found, bool stolen, bool brief = false) noexcept {
   m.stole_at = stolen ? os::ticks() : 0;
   m.brief = brief;
@@ -85,7 +86,10 @@ Runnable leave_with(Machine& m, Runnable found, bool stolen, bool brief = false)
     m.spinning = false;
     WEFT_DELAY_SITE("spinner.before_leaving");
     const IdleView before = scheduler.idle.stop_spinning();
-    if (before.spinning() == 1 && before.idle() > 0 && !brief) wake_one(m.p);
+    if (before.spinning() == 1 && before.idle() > 0) {
+      base::full_fence();  // pairs: submit.retire
+      if (!brief || work_exists(m.p)) wake_one(m.p);
+    }
   }
   return found;
 }
