@@ -8,8 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "support/pieces.h"
+
 namespace {
 
+using namespace weft::test;
 using http::Limits;
 using http::Request;
 using http::RequestParser;
@@ -26,30 +29,21 @@ void drain(RequestParser& parser, std::string& said) {
     said += std::to_string(parser.status());
 }
 
-std::string parse(std::string_view input, const std::vector<std::size_t>& cuts, const Limits& limits = {}) {
+std::string parse(std::string_view input, const Cuts& cuts, const Limits& limits = {}) {
   RequestParser parser(limits);
   std::string said;
-  std::size_t at = 0;
-  for (std::size_t cut : cuts) {
-    parser.feed(input.substr(at, cut - at));
+  feed_in_pieces(input, cuts, [&](std::string_view piece) {
+    parser.feed(piece);
     drain(parser, said);
-    at = cut;
-  }
-  parser.feed(input.substr(at));
-  drain(parser, said);
+  });
   if (said.empty() || said.back() == '\n') said += parser.started() ? "..." : "";
   return said;
 }
 
-// The same in one piece, byte by byte, and cut at any two places.
+// The same, wherever it is cut.
 std::string parse_everyhow(std::string_view input, const Limits& limits = {}) {
   const std::string whole = parse(input, {}, limits);
-  std::vector<std::size_t> all;
-  for (std::size_t i = 1; i < input.size(); ++i) all.push_back(i);
-  EXPECT_EQ(parse(input, all, limits), whole) << input;
-  const std::size_t step = input.size() > 200 ? input.size() / 100 : 1;
-  for (std::size_t i = 0; i < input.size(); i += step)
-    for (std::size_t j = i; j < input.size(); j += step) EXPECT_EQ(parse(input, {i, j}, limits), whole) << input;
+  all_cuttings(input, [&](const Cuts& cuts) { EXPECT_EQ(parse(input, cuts, limits), whole) << input; });
   return whole;
 }
 

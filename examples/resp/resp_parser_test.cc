@@ -8,42 +8,35 @@
 #include <string_view>
 #include <vector>
 
+#include "support/pieces.h"
+
 namespace {
 
+using namespace weft::test;
 using resp::Limits;
 using resp::RequestParser;
 
 // "[a|b]" for each request, then the error, if there was one.
-std::string parse(std::string_view input, const std::vector<std::size_t>& cuts, const Limits& limits) {
+std::string parse(std::string_view input, const Cuts& cuts, const Limits& limits) {
   RequestParser parser(limits);
   std::string said;
   std::vector<std::string> arguments;
   RequestParser::Result result = RequestParser::Result::incomplete;
-  const auto feed = [&](std::string_view piece) {
+  feed_in_pieces(input, cuts, [&](std::string_view piece) {
     parser.feed(piece);
     while ((result = parser.next(arguments)) == RequestParser::Result::request) {
       said += '[';
       for (const auto& argument : arguments) said += argument + "|";
       said += ']';
     }
-  };
-  std::size_t at = 0;
-  for (std::size_t cut : cuts) {
-    feed(input.substr(at, cut - at));
-    at = cut;
-  }
-  feed(input.substr(at));
+  });
   return result == RequestParser::Result::broken ? said + parser.error() : said;
 }
 
-// The same in one piece, byte by byte, and cut at any two places.
+// The same, wherever it is cut.
 std::string parse_everyhow(std::string_view input, const Limits& limits = {}) {
   const std::string whole = parse(input, {}, limits);
-  std::vector<std::size_t> all;
-  for (std::size_t i = 1; i < input.size(); ++i) all.push_back(i);
-  EXPECT_EQ(parse(input, all, limits), whole) << input;
-  for (std::size_t i = 0; i < input.size(); ++i)
-    for (std::size_t j = i; j < input.size(); ++j) EXPECT_EQ(parse(input, {i, j}, limits), whole) << input;
+  all_cuttings(input, [&](const Cuts& cuts) { EXPECT_EQ(parse(input, cuts, limits), whole) << input; });
   return whole;
 }
 

@@ -11,7 +11,8 @@
 - Public headers (include/weft) include the standard library and <weft/...>, nothing of src/.
 - Below api, of the public headers only the plain-data ones (detail/, error.h, runtime.h, go.h) may be included.
 - tests/ and examples/ use public headers only ("support/..." within tests; models may include src/); tools/ see
-  public headers, trace/format.h and one another. A unit test (x_test.cc in src/ or tools/) may include anything.
+  public headers, trace/format.h and one another. A unit test (x_test.cc in src/ or tools/) may include anything, one of
+  an example (x_test.cc, x_fuzz.cc) what tests support one another with.
 """
 import re
 import sys
@@ -102,7 +103,7 @@ def check_user(tree, path):
             allowed = target == "trace/format.h" or tree.exists("tools/" + target) or tree.exists(beside) \
                 or path.endswith("_test.cc") and (tree.exists("src/" + target) or tree.exists("tests/" + target))
         else:
-            allowed = tree.exists(beside)
+            allowed = tree.exists(beside) or path.endswith(("_test.cc", "_fuzz.cc")) and tree.exists("tests/" + target)
         if not allowed or target.startswith("../") or "/../" in target:
             problems.append((path, number, f'{kind}/ may not include "{target}"'))
     return problems
@@ -157,6 +158,8 @@ def self_test():
     one("tests/model/x_test.cc", '"os/clock.h"')
     one("tools/weft/x.cc", '"os/clock.h"', "tools/ may not include")
     one("examples/x.cpp", '"os/clock.h"', "examples/ may not include")
+    for name, fragments in (("x_fuzz.cc", ()), ("x.h", ("examples/ may not include",))):
+        lint.expect(check(tree(**{"tests/support/a.h": "", "examples/x/" + name: '#include "support/a.h"\n'})), *fragments)
     lint.expect(check(tree(**{"src/os/a.cc": '#include "arch/context.h"\n'})))
     lint.expect(check(tree(**{"src/os/a.cc": '#include "arch/context.h"\n', "src/arch/b.cc": '#include "os/clock.h"\n'})),
                 "arch and os include each other")
