@@ -105,6 +105,8 @@ class Builder:
                 inputs += glob.glob(os.path.join(word, "weft", "**", "*.h"), recursive=True)
         inputs += glob.glob(os.path.join(systems.BENCH, "common", "*.h"))
         inputs += glob.glob(os.path.join(systems.BENCH, system.directory, "*.h"))
+        if system.directory == "weft":
+            inputs += glob.glob(os.path.join(system.tree, "examples", "*", "*.h"))
 
         def compile_one(program):
             target = os.path.join(out, program)

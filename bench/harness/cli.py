@@ -6,6 +6,7 @@ import dataclasses
 import fnmatch
 import glob
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -172,8 +173,9 @@ def say(message):
 
 def runner(builder, system, workload, procs, arguments, client):
     command = builder.command(system, workload.program)
-    if workload.kind == "echo":
-        return lambda: measure.run_echo(command, client, system, procs, arguments, workload.timeout)
+    if workload.kind in definitions.CLIENTS:
+        run = {"echo": measure.run_echo, "http": measure.run_http}[workload.kind]
+        return lambda: run(command, client, system, procs, arguments, workload.timeout)
     words = measure.command_line(command, system, procs, arguments)
     return lambda: measure.run_program(words, system, workload.timeout)
 
@@ -181,8 +183,12 @@ def runner(builder, system, workload, procs, arguments, client):
 def plan_rows(workloads, chosen, builder, procs_wanted, quick, skipped):
     """Jobs to run, and for each the (workload, procs) whose rows it gives."""
     jobs, rows = [], []
-    client = builder.command(systems.BY_NAME["raw"], "echo_client")
+    clients = {"echo": builder.command(systems.BY_NAME["raw"], "echo_client"), "http": shutil.which("wrk")}
     for workload in workloads:
+        client = clients.get(workload.kind)
+        if workload.kind in definitions.CLIENTS and not client:
+            skipped.append("%s: its client is missing: %s" % (workload.title, definitions.CLIENTS[workload.kind]))
+            continue
         if workload.need_mb and not quick and machine.available_mb() < workload.need_mb:
             skipped.append("%s: needs %d MB of free memory, %d are there" % (workload.title, workload.need_mb, machine.available_mb()))
             continue
@@ -193,8 +199,6 @@ def plan_rows(workloads, chosen, builder, procs_wanted, quick, skipped):
             for system in chosen:
                 base = "weft" if system.name.startswith("weft:") else system.name
                 if not workload.takes(base, procs) or not builder.command(system, workload.program):
-                    continue
-                if workload.kind == "echo" and not client:
                     continue
                 arguments = workload.arguments(base, quick)
                 cells.append(measure.Cell(system, runner(builder, system, workload, procs, arguments, client)))

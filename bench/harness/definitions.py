@@ -37,7 +37,7 @@ class Workload:
     kanal: bool = False     # the Tokio program also has a kanal form
     rounds: Optional[int] = None  # fewer rounds than asked for: deterministic or long rows
     need_mb: int = 0        # free memory without which the row is skipped
-    kind: str = "program"   # or "echo": a server, driven by raw/echo_client
+    kind: str = "program"   # or one of CLIENTS: a server, driven by a client
     timeout: int = 120
 
     def arguments(self, system: str, quick: bool) -> dict:
@@ -63,6 +63,9 @@ GROUPS = {
     "sharing": "Fairness and blocking calls",
     "io": "Network",
 }
+
+# Kinds of rows in which a client drives a server, and how to get the client.
+CLIENTS = {"echo": "raw/echo_client did not build", "http": "apt-get install wrk"}
 
 NO_RENDEZVOUS = "Tokio has no unbuffered channel: mpsc(1)"
 JOIN_SUMS = "no channels: each node sums what its children return"
@@ -326,6 +329,29 @@ WORKLOADS = [
                  Metric("trip_p99_us", "TCP echo, round trip p99", "us")],
         args={"connections": 64, "size": 1024, "ms": 1500}, quick={"connections": 8, "ms": 100},
         procs=(1,), max_procs=1, notes={"raw": "one thread around epoll", "threads": "a thread per connection"}),
+    Workload(
+        "echo-idle", "io", "TCP echo beside 10,000 idle connections", "echo", kind="echo",
+        what="the same before and after 10,000 more connections have sent one message each and fallen silent: what a silent one costs, "
+             "and whether the others feel them",
+        limit="a page for the stack of whoever waits; stackless tasks need some hundred bytes. 1: nobody feels them",
+        metrics=[Metric("idle_kib", "idle connection, resident", "KiB", floor=0.1, headline=True),
+                 Metric("p99_ratio", "round trip p99 beside 10,000 idle connections, against without", "x", floor=1),
+                 Metric("trip_p99_us", "round trip p99 beside 10,000 idle connections", "us")],
+        args={"connections": 64, "size": 1024, "ms": 1000, "idle": 10_000}, quick={"connections": 8, "ms": 100, "idle": 500},
+        procs=(1,), max_procs=1, without={"threads": "10,000 threads"},
+        notes={"raw": "one thread around epoll, one buffer for all"}),
+    Workload(
+        "http", "io", "HTTP", "http", kind="http",
+        what="`wrk -t1 -c64` asks for a short text and gets it with Date, Content-Type and Content-Length; server on one P and one CPU, "
+             "wrk on another CPU",
+        limit="two system calls per request; the epoll loop that answers without reading is the floor",
+        metrics=[Metric("requests_per_s", "HTTP, requests", "req/s", "higher", headline=True, short="HTTP requests"),
+                 Metric("server_us", "HTTP, server CPU per request", "us"),
+                 Metric("p99_us", "HTTP, latency p99", "us")],
+        args={"connections": 64, "seconds": 2}, quick={"connections": 8, "seconds": 1},
+        procs=(1,), max_procs=1,
+        notes={"weft": "examples/http_server.cpp, with its limits and time-outs", "go": "net/http, without time-outs",
+               "raw": "one thread around epoll, the same bytes for whatever it reads"}),
 ]
 
 BY_NAME = {workload.name: workload for workload in WORKLOADS}

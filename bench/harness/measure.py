@@ -4,6 +4,8 @@ round, so that a slow minute of the machine hits all systems alike and cancels o
 
 import json
 import os
+import re
+import resource
 import select
 import signal
 import subprocess
@@ -73,36 +75,97 @@ def run_program(command, system, timeout) -> dict:
     return parse(stdout)
 
 
-def run_echo(server, client, system, procs, arguments, timeout) -> dict:
-    """Server on one CPU, client on another (the definition pins them); the server's CPU time comes from its exit."""
-    cpus = sorted(os.sched_getaffinity(0))
-    command = command_line(server, system, procs, {"size": arguments["size"]})
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                               env=environment(system), start_new_session=True,
-                               preexec_fn=lambda: os.sched_setaffinity(0, {cpus[0]}))
-    try:
-        ready, _, _ = select.select([process.stdout], [], [], 10)
-        port = parse(process.stdout.readline()).get("port") if ready else None
-        if not port:
-            raise RunError("the server did not start")
-        words = list(client)
-        for name, value in {"port": int(port), **arguments}.items():
-            words += ["--" + name, str(value)]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=timeout,
-                              preexec_fn=lambda: os.sched_setaffinity(0, {cpus[-1]}))
+class Server:
+    """A server on one CPU; its clients go to another (the definition pins them). Its CPU time comes from its exit."""
+
+    def __init__(self, command, system, announcement, **more):
+        self.cpus = sorted(os.sched_getaffinity(0))
+        self.command, self.system, self.more = command, system, more
+        self.announcement = announcement  # a regular expression for a line of its output; the group is its port
+        self.cpu_us = 0.0
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                        env=environment(self.system) | self.more, start_new_session=True,
+                                        preexec_fn=lambda: (allow_many_descriptors(), os.sched_setaffinity(0, {self.cpus[0]})))
+        ready, _, _ = select.select([self.process.stdout], [], [], 10)
+        line = self.process.stdout.readline() if ready else ""
+        found = re.search(self.announcement, line)
+        if not found:
+            self.__exit__()
+            raise RunError("the server did not start" + (": " + line.strip()[:160] if line else ""))
+        self.port = int(found.group(1))
+        return self
+
+    def __exit__(self, *_):
+        end(self.process)
+        self.process.stdout.close()
+        _, _, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = 0
+        self.cpu_us = (usage.ru_utime + usage.ru_stime) * 1e6
+
+    def drive(self, client, timeout) -> str:
+        try:
+            done = subprocess.run(client, capture_output=True, text=True, timeout=timeout,
+                                  preexec_fn=lambda: (allow_many_descriptors(), os.sched_setaffinity(0, {self.cpus[-1]})))
+        except subprocess.TimeoutExpired:
+            raise RunError("did not end within %d s" % timeout) from None
         if done.returncode != 0:
             raise RunError("client: " + explain(done.returncode, done.stderr))
-        values = parse(done.stdout)
-    except subprocess.TimeoutExpired:
-        raise RunError("did not end within %d s" % timeout) from None
-    finally:
-        end(process)
-        process.stdout.close()
-        _, _, usage = os.wait4(process.pid, 0)
-        process.returncode = 0
-    messages = values.pop("all_messages")
-    values["server_us"] = (usage.ru_utime + usage.ru_stime) * 1e6 / max(messages, 1)
+        return done.stdout
+
+
+def allow_many_descriptors():
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def run_echo(command, client, system, procs, arguments, timeout) -> dict:
+    words = command_line(command, system, procs, {"size": arguments["size"]})
+    with Server(words, system, r'"port","value":(\d+)') as server:
+        driver = list(client)
+        for name, value in {"port": server.port, "server": server.process.pid, **arguments}.items():
+            driver += ["--" + name, str(value)]
+        values = parse(server.drive(driver, timeout))
+    values["server_us"] = server.cpu_us / max(values.pop("all_messages"), 1)
     return values
+
+
+WRK_UNITS = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 6e7}
+
+
+def parse_wrk(text: str) -> dict:
+    """Requests per second, their number, and the 99th percentile of `wrk --latency`. Answers that are errors spoil the run."""
+    for trouble in ("Socket errors", "Non-2xx or 3xx responses"):
+        found = re.search(trouble + r":.*", text)
+        if found:
+            raise RunError("wrk: " + found.group(0))
+    rate = re.search(r"Requests/sec:\s*([\d.]+)", text)
+    count = re.search(r"(\d+) requests in ", text)
+    late = re.search(r"99%\s+([\d.]+)(us|ms|s|m)\b", text)
+    if not (rate and count and late):
+        raise RunError("wrk said something else: " + text.strip()[:160])
+    return {"requests_per_s": float(rate.group(1)), "requests": float(count.group(1)),
+            "p99_us": float(late.group(1)) * WRK_UNITS[late.group(2)]}
+
+
+def run_http(command, wrk, system, procs, arguments, timeout) -> dict:
+    """The server is told the number of Ps by the environment: weft's is one of its examples, with arguments of its own."""
+    with Server([*command, "127.0.0.1:0"], system, r"listening on \S+:(\d+)", WEFT_MAXPROCS=str(procs), GOMAXPROCS=str(procs)) as server:
+        url = "http://127.0.0.1:%d/plaintext" % server.port
+        server.drive([wrk, "-t1", "-c%d" % arguments["connections"], "-d1s", url], timeout)  # not counted
+        before = cpu_us_of(server.process.pid)
+        values = parse_wrk(server.drive([wrk, "-t1", "-c%d" % arguments["connections"], "-d%ds" % arguments["seconds"], "--latency", url],
+                                        timeout))
+        used = cpu_us_of(server.process.pid) - before
+    values["server_us"] = used / max(values.pop("requests"), 1)
+    return values
+
+
+def cpu_us_of(pid: int) -> float:
+    with open("/proc/%d/stat" % pid, encoding="utf-8") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * 1e6 / os.sysconf("SC_CLK_TCK")
 
 
 class Cell:

@@ -10,6 +10,7 @@ from typing import Callable, Optional, Sequence
 
 BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(BENCH)
+EXAMPLES = {"http": "http_server.cpp"}  # rows whose program for weft is one of its examples
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +37,8 @@ class System:
             return os.path.join(BENCH, self.directory, program, "main.go")
         if self.toolchain == "cargo":
             return os.path.join(BENCH, self.directory, "src", "workload", program + ".rs")
+        if self.directory == "weft" and program in EXAMPLES:
+            return os.path.join(self.tree, "examples", EXAMPLES[program])
         return os.path.join(BENCH, self.directory, program + ".cc")
 
 
