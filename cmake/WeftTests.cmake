@@ -7,6 +7,7 @@
 #   tests/stress/x_test.cc     stress.x           the same
 #   tests/long/x_test.cc       long.x             the same, for `weft test --long`
 #   tests/programs/x.cc        program.x          a whole program; its `// check:` lines say how it must end
+#                              long.program.x     its `// check: long` runs, for `weft test --long`
 #   examples/x.cpp             example.x          built always; run when it has `// check:` lines or x.expected beside it,
 #                                                 under both policies and with 1, 2 and 4 processors
 #   examples/DIR/x_test.cc     unit.examples.x    GoogleTest, for the parts an example is made of
@@ -214,6 +215,14 @@ function(weft_program source kind)
     --source "${source}" --build "${weft_sanitizer}" --arch ${WEFT_ARCH} --timeout-scale ${WEFT_TEST_TIMEOUT_SCALE}
     ${everywhere} -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${target}>)
   weft_finish_test(${kind}.${stem} ${target} "${labels}" ${timeout})
+  file(STRINGS "${source}" long_runs REGEX "^// *check: long" LIMIT_COUNT 1)
+  if(long_runs)
+    add_test(NAME long.${kind}.${stem} COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/support/run_program.py"
+      --source "${source}" --build "${weft_sanitizer}" --arch ${WEFT_ARCH} --timeout-scale ${WEFT_TEST_TIMEOUT_SCALE}
+      --long -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${target}>)
+    list(TRANSFORM labels REPLACE "^${kind}$" long)
+    weft_finish_test(long.${kind}.${stem} ${target} "${labels}" 3600)
+  endif()
   if(weft_traced_tests AND kind STREQUAL "example" AND NOT "no-trace" IN_LIST labels)
     add_test(NAME trace.${kind}.${stem} COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/support/run_program.py"
       --source "${source}" --trace $<TARGET_FILE:weft-tools> ${everywhere} -- $<TARGET_FILE:${target}>)
@@ -251,9 +260,28 @@ if(WEFT_BUILD_TESTS)
   endforeach()
 
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/programs/*.cc")
+  # SQLite, zlib and OpenSSL of the system, where their headers are; a test that says so where they are not.
+  set(weft_third_party FALSE)
+  if(NOT CMAKE_CROSSCOMPILING)
+    find_package(SQLite3 QUIET)
+    find_package(ZLIB QUIET)
+    find_package(OpenSSL 3 QUIET)
+    if(SQLite3_FOUND AND ZLIB_FOUND AND OpenSSL_FOUND)
+      set(weft_third_party TRUE)
+    endif()
+  endif()
+  if(NOT weft_third_party)
+    list(REMOVE_ITEM sources "${PROJECT_SOURCE_DIR}/tests/programs/third_party.cc")
+    add_test(NAME program.third_party COMMAND sh -c
+      "echo 'skipped: SQLite, zlib or OpenSSL are missing here: apt-get install libsqlite3-dev zlib1g-dev libssl-dev'; exit 77")
+    weft_finish_test(program.third_party "" program 60)
+  endif()
   foreach(source IN LISTS sources)
     weft_program("${source}" program)
   endforeach()
+  if(TARGET program_third_party)
+    target_link_libraries(program_third_party PRIVATE SQLite::SQLite3 ZLIB::ZLIB OpenSSL::SSL OpenSSL::Crypto)
+  endif()
   # A shared library with checks, which the program is linked with, and the same once more for it to load.
   if(TARGET program_shared_library)
     foreach(name linked loaded)
@@ -267,6 +295,9 @@ if(WEFT_BUILD_TESTS)
     target_link_libraries(program_shared_library PRIVATE test_library_linked ${CMAKE_DL_LIBS})
     add_dependencies(program_shared_library test_library_loaded)
     target_compile_definitions(program_shared_library PRIVATE "WEFT_LOADED_LIBRARY=\"$<TARGET_FILE:test_library_loaded>\"")
+  endif()
+  if(TARGET program_preemption_soak AND WEFT_PREEMPT_LOOPS_OPTIONS)
+    target_link_libraries(program_preemption_soak PRIVATE weft_preempt_loops)
   endif()
   include(WeftPreemptTests)
 endif()

@@ -12,6 +12,7 @@
   // check: within SECONDS        must end by then (default 20; scaled in slow builds)
   // check: repeat N              so often, each time alike (a race that must not be lost once)
   // check: not-in asan tsan aarch64   is skipped in these builds: the one run, or before the first `run` line the program
+  // check: long                  the run belongs to `weft test --long`, where it is a test of its own (option --long)
 
 With --trace WEFT-TOOLS each run is traced, and must leave a valid trace besides (tests/trace/run_traced.py).
 With --everywhere (examples) each run is made under both policies and with 1, 2 and 4 processors, unless it says itself.
@@ -47,6 +48,7 @@ class Run:
         self.within = 20.0
         self.repeat = 1
         self.skip = []
+        self.long = False
 
     def title(self):
         words = [f"{name}={value}" for name, value in self.env.items()] + self.args
@@ -113,6 +115,10 @@ def parse(source_text):
             target.repeat = int(rest)
         elif verb == "not-in":
             target.skip += rest.split()
+        elif verb == "long":
+            if target is common:
+                raise BadCheck(f"line {number}: `long` belongs below a `run` line")
+            target.long = True
         else:
             raise BadCheck(f"line {number}: unknown check `{verb}`")
     known = set(re.findall(r"^WEFT_CASE\((\w+)\)", source_text, re.MULTILINE))
@@ -175,6 +181,7 @@ def self_test():
                        '// check: run y\n// check: exit SIGABRT,SIGSEGV\n// check: not-in tsan\n// check: repeat 3\n')
     assert [run.title() for run in runs] == ["A=1 x", "y"] and skip == [] and runs[1].skip == ["tsan"]
     assert [run.repeat for run in runs] == [1, 3]
+    assert [run.long for run in parse("// check: run x\n// check: run y\n// check: long\n")[0]] == [False, True]
     assert parse("// check: not-in asan\n// check: run x\n")[1] == ["asan"]
     assert len(everywhere(runs)) == 12 and everywhere(runs)[0].env == {"WEFT_POLICY": "classic", "WEFT_MAXPROCS": "1", "A": "1"}
     assert [run.env["WEFT_POLICY"] for run in everywhere([Run({"WEFT_MAXPROCS": "3"})])] == ["classic", "global"]
@@ -183,7 +190,7 @@ def self_test():
     assert complaints(runs[0], 0, "", "a\nfatal: b\n") and complaints(runs[0], 2, "", "nothing\n")
     assert not complaints(runs[1], -6, "", "") and complaints(runs[1], -9, "", "")
     for bad in ("// check: exti 2", "// check: exit SIGNONE", "// check: stdout [", "// check: repeat 0",
-                "WEFT_CASE(forgotten) {", "// check: run --case=unknown"):
+                "// check: long", "WEFT_CASE(forgotten) {", "// check: run --case=unknown"):
         try:
             parse(bad)
         except BadCheck:
@@ -201,6 +208,7 @@ def main():
     parser.add_argument("--arch", default="x86_64")
     parser.add_argument("--timeout-scale", type=float, default=1)
     parser.add_argument("--everywhere", action="store_true")
+    parser.add_argument("--long", action="store_true")
     parser.add_argument("--trace", metavar="WEFT-TOOLS")
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("command", nargs="*")
@@ -217,6 +225,7 @@ def main():
         except BadCheck as error:
             print(f"{options.source}: {error}", file=sys.stderr)
             return 2
+    runs = [run for run in runs if run.long == options.long]
     if options.everywhere:
         runs = everywhere(runs)
     if options.build in skip or options.arch in skip:

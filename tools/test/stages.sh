@@ -70,6 +70,11 @@ need_test_tools() {
     have strace || want_if_known strace "system call counts"
   fi
   if [[ " $* " == *' dev '* && ! -f /usr/include/gc/gc_mark.h ]]; then want_if_known libgc-dev "examples/gc"; fi
+  if [[ " $* " =~ \ (dev|release|asan)\  ]]; then
+    [[ -f /usr/include/sqlite3.h ]] || want_if_known libsqlite3-dev "the test of preemption in other people's libraries"
+    [[ -f /usr/include/zlib.h ]] || want_if_known zlib1g-dev "the same"
+    [[ -f /usr/include/openssl/ssl.h ]] || want_if_known libssl-dev "the same"
+  fi
   # Without it the tests of the preemption plugin are left out.
   if [[ " $* " == *' dev '* ]] && find_compiler && name=$(plugin_package) && [[ -n $name ]]; then
     want_if_known "$name" "the compiler plugin for preemption checks in loops"
@@ -104,6 +109,7 @@ tests_of() {
 # The build target behind a ctest entry (cmake/WeftTests.cmake names them).
 target_of() {
   case $1 in
+    long.program.*) target_of "${1#long.}" ;;
     unit.* | conformance.* | stress.* | long.*) echo "test_${1//./_}" ;;
     program.* | example.* | model.*) echo "${1//./_}" ;;
     tool.*) echo weft-tools ;;
