@@ -16,6 +16,7 @@
 #include "os/clock.h"
 #include "os/keep_errno.h"
 #include "sched/dispatch.h"
+#include "sched/foreign_frames.h"
 #include "sched/handoff.h"
 #include "sched/hooks.h"
 #include "weft/detail/preemptible_scope.h"
@@ -68,15 +69,6 @@ StackWalk walk_interrupted_stack(const Goroutine* g) noexcept {
   return walk;
 }
 
-// Sanitizers put code of their own between that of the user, with locks of its own.
-constexpr bool kMayInject = !WEFT_ASAN && !WEFT_TSAN;
-
-bool may_inject(const Goroutine* g, const StackWalk& walk, const void* ucontext) noexcept {
-  if (!kMayInject || g->preemptible == nullptr || !walk.own_code || ucontext == nullptr) return false;
-  const std::uintptr_t sp = arch::interrupted_stack_pointer(ucontext);
-  return sp >= true_guard(g) && sp < reinterpret_cast<std::uintptr_t>(g);
-}
-
 bool may_be_exiled(const Machine* m, const Goroutine* g, const Processor* p) noexcept {
   return m != nullptr && g != nullptr && p != nullptr && m->p == p && p->attention.load_relaxed() != 0 &&
          g->status.load_relaxed() == GStatus::kRunning;
@@ -84,6 +76,55 @@ bool may_be_exiled(const Machine* m, const Goroutine* g, const Processor* p) noe
 
 // Each exile is a thread that the others have to be replaced by; beyond that, hogs keep what they have.
 std::uint32_t exile_limit() noexcept { return scheduler.settings.max_threads / 2; }
+
+// Several may be asked while there is room for one: each counts itself in.
+bool count_exile() noexcept {
+  std::uint32_t count = scheduler.exiles.load_relaxed();
+  do {
+    if (count >= exile_limit()) return false;
+  } while (!scheduler.exiles.cas_relaxed(count, count + 1));
+  return true;
+}
+
+// A goroutine that waits for its turn wired to its thread needs that thread besides those that run: not where they are scarce.
+bool may_keep_thread() noexcept { return scheduler.threads.load_relaxed() < scheduler.settings.max_threads / 2; }
+
+bool wants_thread_kept(Goroutine* g) noexcept {
+  return (g->flags & kGLocked) == 0 && may_keep_thread() && has_foreign_frames(g);
+}
+
+// Wires the goroutine to its thread, unless it is already.
+class ThreadKept {
+ public:
+  ThreadKept(Goroutine* g, bool wanted) noexcept : g_(wanted && (g->flags & kGLocked) == 0 ? g : nullptr) {
+    if (g_ == nullptr) return;
+    Machine* m = os::current_m();
+    g_->locked_m = m;
+    g_->flags |= kGLocked;
+    m->locked_g = g_;
+  }
+  ~ThreadKept() {
+    if (g_ == nullptr) return;
+    WEFT_DCHECK(g_->locked_m == os::current_m(), "who is preempted with its thread goes on on its thread");
+    g_->locked_m->locked_g = nullptr;
+    g_->locked_m = nullptr;
+    g_->flags = static_cast<std::uint8_t>(g_->flags & ~kGLocked);
+  }
+  ThreadKept(const ThreadKept&) = delete;
+
+ private:
+  Goroutine* g_;
+};
+
+// Sanitizers put code of their own between that of the user, with locks of its own.
+constexpr bool kMayInject = !WEFT_ASAN && !WEFT_TSAN;
+
+bool may_inject(const Goroutine* g, const StackWalk& walk, const void* ucontext) noexcept {
+  if (!kMayInject || g->preemptible == nullptr || !walk.own_code || ucontext == nullptr || !may_keep_thread())
+    return false;
+  const std::uintptr_t sp = arch::interrupted_stack_pointer(ucontext);
+  return sp >= true_guard(g) && sp < reinterpret_cast<std::uintptr_t>(g);
+}
 
 [[noreturn]] void overflow(const Goroutine* g, std::uintptr_t sp, std::size_t need) noexcept {
   hooks.report_overflow(g, reinterpret_cast<const void*>(sp - need));
@@ -111,6 +152,7 @@ void at_check(std::uintptr_t sp, std::size_t need) noexcept {
     return;
   }
   p->counters.bump(Counter::kPreemptsDone);
+  const ThreadKept kept(g, wants_thread_kept(g));
   give_way();
 }
 
@@ -157,9 +199,12 @@ void on_preempt_signal(void* ucontext) noexcept {
     return;
   }
   if (may_inject(g, walk, ucontext) && arch::inject_call(ucontext)) return;
+  if (!count_exile()) {
+    p->counters.bump(Counter::kPreemptsRefused);
+    return;
+  }
   p->counters.bump(Counter::kPreemptsDone);
   p->counters.bump(Counter::kExiles);
-  scheduler.exiles.fetch_add_relaxed(1);
   m->exiled.store_relaxed(true);
   m->interrupted = &walk.user;
   leave_processor_in_call(*m, g);
@@ -177,23 +222,11 @@ std::int64_t cpu_time_of_machine(const Processor& p) noexcept {
 // An injected call: nothing of the runtime was on the stack, and the goroutine has its P.
 extern "C" __attribute__((used)) void weft_at_injection() {
   Goroutine* g = os::current_g();
-  Machine* m = os::current_m();
   arch::set_stack_guard(guard_of(g));
   os::current_p()->counters.bump(Counter::kPreemptsDone);
   os::current_p()->counters.bump(Counter::kInjections);
-  const bool locked_already = (g->flags & kGLocked) != 0;
-  if (!locked_already) {
-    g->locked_m = m;
-    g->flags |= kGLocked;
-    m->locked_g = g;
-  }
+  const ThreadKept kept(g, true);
   give_way();
-  WEFT_DCHECK(os::current_m() == m, "who was stopped in the middle of its code goes on on its thread");
-  if (!locked_already) {
-    g->locked_m = nullptr;
-    g->flags = static_cast<std::uint8_t>(g->flags & ~kGLocked);
-    m->locked_g = nullptr;
-  }
 }
 
 Processor* return_from_exile() noexcept {
@@ -201,9 +234,13 @@ Processor* return_from_exile() noexcept {
   if (m == nullptr || !m->exiled.load_relaxed() || m->nested_calls > 0) return nullptr;
   m->exiled.store_relaxed(false);
   scheduler.exiles.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
-  const std::uint8_t long_calls = os::current_g()->habits.long_calls;
-  leave_call();
-  os::current_g()->habits.long_calls = long_calls;  // computing says nothing about its calls
+  Goroutine* g = os::current_g();
+  const std::uint8_t long_calls = g->habits.long_calls;
+  {
+    const ThreadKept kept(g, wants_thread_kept(g));
+    leave_call();
+  }
+  g->habits.long_calls = long_calls;  // computing says nothing about its calls
   return os::current_p();
 }
 

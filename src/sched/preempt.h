@@ -18,6 +18,8 @@
 //   Inject   in a weft::preemptible scope the handler stops the goroutine itself, in the middle of its code (arch/inject.h): if
 //            every frame from the scope inwards is code of the scope's own module, so that no lock of the C library is held.
 //            It is resumed by the same thread: what the compiler keeps of the thread (errno, thread_locals) stays true.
+//   Thread   who is preempted at a check, or comes back from exile, inside a call back from a library keeps its thread, too
+//            (foreign_frames.h).
 //   Why so   who uses a P is code of the runtime between two instructions of the user. Asking the stack is exact and costs
 //            nothing where it counts; a counter kept by each entry of the runtime would cost each operation two stores.
 namespace weft::sched {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // test-labels: checks
 // Preempted at every single check (WEFT_DEBUG=preempt), a program computes what it always computes. Overflow is found by checks.
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <random>
@@ -64,6 +68,45 @@ WEFT_CASE(same_results) {
     for (unsigned seed = 0; seed < 16; ++seed) same &= tasks[seed].join() == expected[seed];
     std::puts(same ? "all the same" : "different");
     if (weft::runtime::read_stats().preempts_done < 10'000) std::puts("hardly preempted");
+  });
+  return 0;
+}
+
+// Whatever a library keeps of the thread while it calls back is still true afterwards: it goes on on that thread.
+// check: run WEFT_MAXPROCS=4 WEFT_DEBUG=preempt --case=callbacks_keep_their_thread
+// check: stdout ^kept
+WEFT_CASE(callbacks_keep_their_thread) {
+  struct Seen {
+    pid_t thread = 0;
+    int calls = 0, elsewhere = 0;
+  };
+  const auto compare = [](const void* a, const void* b, void* raw) {
+    auto& seen = *static_cast<Seen*>(raw);
+    const pid_t here = gettid();
+    seen.elsewhere += seen.calls++ > 0 && seen.thread != here;
+    seen.thread = here;
+    return *static_cast<const int*>(a) - *static_cast<const int*>(b);
+  };
+  weft::run([&] {
+    std::atomic<int> calls{0}, elsewhere{0};
+    weft::wait_group group;
+    for (int g = 0; g < 8; ++g)
+      group.go([&, g] {
+        for (int round = 0; round < 10; ++round) {
+          std::array<int, 100> numbers{};
+          for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = (static_cast<int>(i) * 37 + g + round) % 100;
+          Seen seen;
+          qsort_r(numbers.data(), numbers.size(), sizeof numbers[0], compare, &seen);
+          WEFT_EXPECT(std::is_sorted(numbers.begin(), numbers.end()));
+          calls += seen.calls;
+          elsewhere += seen.elsewhere;
+        }
+      });
+    group.wait();
+    WEFT_EXPECT(calls > 10'000);
+    WEFT_EXPECT(weft::runtime::read_stats().preempts_done > 10'000);
+    WEFT_EXPECT(elsewhere == 0);
+    std::puts("kept");
   });
   return 0;
 }

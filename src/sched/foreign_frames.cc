@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "sched/foreign_frames.h"
+
+#include <unwind.h>
+
+#include "os/code_range.h"
+
+extern "C" void weft_goroutine_main();
+
+namespace weft::sched {
+namespace {
+
+constexpr std::size_t kMostFrames = 128;
+constexpr std::ptrdiff_t kUnwinderNeeds = 24 * 1024;  // of stack
+
+struct Walk {
+  os::CodeRange program;
+  std::size_t frames = 0;
+  bool reached_main = false;
+};
+
+_Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
+  Walk& walk = *static_cast<Walk*>(data);
+  if (_Unwind_GetRegionStart(context) == reinterpret_cast<std::uintptr_t>(&weft_goroutine_main)) {
+    walk.reached_main = true;
+    return _URC_END_OF_STACK;
+  }
+  const std::uintptr_t pc = _Unwind_GetIP(context) - 1;
+  const bool own = pc - walk.program.begin < walk.program.end - walk.program.begin;
+  return own && ++walk.frames < kMostFrames ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+}  // namespace
+
+bool has_foreign_frames(Goroutine* g) noexcept {
+  static const os::CodeRange program = os::code_around(reinterpret_cast<const void*>(&weft_goroutine_main));
+  if (program.begin == program.end) return false;
+  if (static_cast<std::byte*>(__builtin_frame_address(0)) - g->stack_bottom < kUnwinderNeeds) return true;
+  Walk walk{program};
+  _Unwind_Backtrace(next_frame, &walk);
+  return !walk.reached_main;
+}
+
+}  // namespace weft::sched
