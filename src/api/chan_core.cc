@@ -81,6 +81,34 @@ bool chan_core::take_copy(Waiter& sender, void* to) noexcept {
 
 // --- the operations, with the lock held; each releases it unless it would block ---
 
+__attribute__((always_inline)) inline bool chan_core::put_word(const void* value) noexcept {
+  const std::size_t count = count_.load_relaxed(), index = send_index_;
+  if (word_bytes_ == 0 || refuses_sends_ || !receivers_.empty() || count == capacity_) return false;
+  if (word_bytes_ == 8) {
+    std::memcpy(buffer_ + index * 8, value, 8);
+  } else {
+    std::memcpy(buffer_ + index * 4, value, 4);
+  }
+  send_index_ = after(index, capacity_);
+  count_.store_release(count + 1);  // pairs: chan.count
+  lock_.unlock();
+  return true;
+}
+
+__attribute__((always_inline)) inline bool chan_core::get_word(void* storage) noexcept {
+  const std::size_t count = count_.load_relaxed(), index = receive_index_;
+  if (word_bytes_ == 0 || count == 0 || !senders_.empty()) return false;
+  if (word_bytes_ == 8) {
+    std::memcpy(storage, buffer_ + index * 8, 8);
+  } else {
+    std::memcpy(storage, buffer_ + index * 4, 4);
+  }
+  receive_index_ = after(index, capacity_);
+  count_.store_release(count - 1);  // pairs: chan.count
+  lock_.unlock();
+  return true;
+}
+
 // The value goes to a waiting receiver or into the buffer. `copy` is null for all but select, and known to be so to the compiler.
 __attribute__((always_inline)) inline chan_outcome chan_core::send_now(void* value, void (*copy)(void*, const void*)) {
   if (WEFT_UNLIKELY(refuses_sends_)) {
@@ -88,26 +116,19 @@ __attribute__((always_inline)) inline chan_outcome chan_core::send_now(void* val
     if (is_timer_) throw logic_error("weft: send on the channel of a timer: only the timer does that");
     return chan_outcome::closed;
   }
-  const auto transfer = [&](void* to) {
-    if (WEFT_UNLIKELY(copy != nullptr)) {
-      const sched::NonPreemptible with_lock_held;
-      copy(to, value);
-    } else {
-      move(to, value);
-    }
-  };
   if (Waiter* receiver = receivers_.pop()) {
     lock_.unlock();
     if (WEFT_UNLIKELY(copy != nullptr)) {
       try {
-        transfer(receiver->element);
+        const sched::NonPreemptible receiver_waits;
+        copy(receiver->element, value);
       } catch (...) {  // the receiver was promised a value: it goes back and tries again
         receiver->retry = true;
         sched::wake(receiver);
         throw;
       }
     } else {
-      transfer(receiver->element);
+      move(receiver->element, value);
     }
     receiver->success = true;
     sched::wake(receiver);
@@ -115,11 +136,16 @@ __attribute__((always_inline)) inline chan_outcome chan_core::send_now(void* val
   }
   const std::size_t count = count_.load_relaxed();
   if (count == capacity_) return chan_outcome::would_block;
-  try {
-    transfer(slot(send_index_));
-  } catch (...) {
-    lock_.unlock();
-    throw;
+  if (WEFT_UNLIKELY(copy != nullptr)) {
+    try {
+      const sched::NonPreemptible with_lock_held;
+      copy(slot(send_index_), value);
+    } catch (...) {
+      lock_.unlock();
+      throw;
+    }
+  } else {
+    move(slot(send_index_), value);
   }
   send_index_ = after(send_index_, capacity_);
   count_.store_release(count + 1);  // pairs: chan.count
@@ -227,6 +253,11 @@ chan_outcome chan_core::send(void* value, std::int64_t deadline_ns) {
   // Before the lock: who has lost its P gets one here, and may have to wait for it.
   sched::Goroutine* g = sched::calling_goroutine();
   lock_.lock();
+  if (put_word(value)) return chan_outcome::done;
+  return send_locked(g, value, deadline_ns);
+}
+
+chan_outcome chan_core::send_locked(sched::Goroutine* g, void* value, std::int64_t deadline_ns) {
   const chan_outcome outcome = send_now(value, nullptr);
   if (WEFT_LIKELY(outcome != chan_outcome::would_block)) return outcome;
   if (WEFT_UNLIKELY(g == nullptr || deadline_ns != forever)) return send_later(value, deadline_ns);
@@ -259,8 +290,13 @@ chan_outcome chan_core::send_later(void* value, std::int64_t deadline_ns) {
 chan_outcome chan_core::receive(void* storage, std::int64_t deadline_ns) {
   if (deadline_ns == 0) return looks_ready(false) ? try_receive(storage) : chan_outcome::would_block;
   sched::Goroutine* g = sched::calling_goroutine();
-  for (;;) {
-    lock_.lock();
+  lock_.lock();
+  if (get_word(storage)) return chan_outcome::done;
+  return receive_locked(g, storage, deadline_ns);
+}
+
+chan_outcome chan_core::receive_locked(sched::Goroutine* g, void* storage, std::int64_t deadline_ns) {
+  for (;; lock_.lock()) {
     const chan_outcome outcome = receive_now(storage);
     if (WEFT_LIKELY(outcome != chan_outcome::would_block)) return outcome;
     if (WEFT_UNLIKELY(g == nullptr || deadline_ns != forever || is_timer_)) return receive_later(storage, deadline_ns);

@@ -26,7 +26,7 @@ namespace weft::detail {
 class chan_core {
  public:
   chan_core(std::size_t capacity, const element_ops& ops, std::byte* buffer, const char* name) noexcept
-      : ops_(&ops), capacity_(capacity), buffer_(buffer), name_(name) {}
+      : word_bytes_(word_bytes(capacity, ops)), ops_(&ops), capacity_(capacity), buffer_(buffer), name_(name) {}
   ~chan_core();
 
   // A timer's channel (time.cc).
@@ -79,12 +79,22 @@ class chan_core {
   static std::size_t after(std::size_t index, std::size_t capacity) noexcept {
     return index + 1 == capacity ? 0 : index + 1;
   }
+  static std::uint8_t word_bytes(std::size_t capacity, const element_ops& ops) noexcept {
+    const bool is_plain = ops.move == nullptr && ops.destroy == nullptr && (ops.size == 4 || ops.size == 8);
+    return capacity != 0 && is_plain ? static_cast<std::uint8_t>(ops.size) : 0;
+  }
   void move(void* to, void* from) const noexcept;
+  // What most operations on buffered channels are: one machine word in or out of the buffer while nobody waits. With the lock
+  // held, which is released if that was it.
+  bool put_word(const void* value) noexcept;
+  bool get_word(void* storage) noexcept;
   bool timer_due() const noexcept { return when_ns_.load_relaxed() <= os::now_ns(); }
   chan_outcome send_now(void* value, void (*copy)(void*, const void*));
+  chan_outcome send_locked(sched::Goroutine* g, void* value, std::int64_t deadline_ns);
   chan_outcome send_later(void* value, std::int64_t deadline_ns);
   chan_outcome receive_now(void* storage);
   chan_outcome receive_buffered(void* storage, std::size_t count);
+  chan_outcome receive_locked(sched::Goroutine* g, void* storage, std::int64_t deadline_ns);
   chan_outcome receive_later(void* storage, std::int64_t deadline_ns);
   chan_outcome take_tick(void* storage) noexcept;
   // From a waiting sender; false: its copy threw, the exception is the sender's, and this sender is done.
@@ -97,6 +107,7 @@ class chan_core {
   bool is_started_ = false;     // a timer that has neither been stopped nor received, however far its time
   bool refuses_sends_ = false;  // closed, or a timer's
   base::Atom<bool> closed_{false};
+  const std::uint8_t word_bytes_;  // 0: elements are not plain words, or there is no buffer
   base::Atom<std::uint32_t> references_{1};
   const element_ops* ops_;
   std::size_t capacity_;
