@@ -8,21 +8,60 @@
 
 namespace weft::sched {
 
+// Sleepers taken off the heap, to be made runnable a few at a time: what has to be read of each comes from memory together with
+// that of the others, not after it. Few, for this may be on a goroutine's stack.
+class TimerHeap::Crowd {
+ public:
+  Crowd(std::int64_t now_ns, RunnableList& woken) noexcept : now_ns_(now_ns), woken_(woken) {}
+  ~Crowd() { wake(); }
+  void add(Goroutine* g) noexcept {
+    __builtin_prefetch(g, 1);
+    __builtin_prefetch(reinterpret_cast<std::byte*>(g) + base::kCacheLine, 1);
+    if (size_ == kMax) wake();
+    members_[size_++] = g;
+  }
+
+ private:
+  static constexpr std::size_t kMax = 8;
+
+  void wake() noexcept {
+    for (std::size_t i = 0; i < size_; ++i) {
+      Goroutine* g = members_[i];
+      __builtin_prefetch(g->sp.load_relaxed());  // null, or where it will go on
+      g->woken_at = static_cast<std::uint32_t>(now_ns_);
+      collect(g, woken_);
+    }
+    size_ = 0;
+  }
+
+  const std::int64_t now_ns_;
+  RunnableList& woken_;
+  Goroutine* members_[kMax];
+  std::size_t size_ = 0;
+};
+
 bool TimerHeap::add(Timer* timer) {
   std::lock_guard guard(lock_);
-  push(timer);
+  timer->heap.store_release(this);  // pairs: timer.heap
+  push(Entry::of(timer));
   publish_next();
   return timer->index == kRoot;
 }
 
-void TimerHeap::push(Timer* timer) {
-  timer->heap.store_release(this);  // pairs: timer.heap
-  entries_.push_back({timer->when_ns, timer});
-  timer->index = static_cast<std::uint32_t>(entries_.size() - 1);
+bool TimerHeap::add_sleeper(Goroutine* g, std::int64_t when_ns) {
+  std::lock_guard guard(lock_);
+  const Entry entry = Entry::of(g, when_ns);
+  push(entry);
+  publish_next();
+  return root().what == entry.what;
+}
+
+void TimerHeap::push(const Entry& entry) {
+  entries_.push_back(entry);
   sift_up(entries_.size() - 1);
 }
 
-std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, RunnableList& woken) {
+std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, RunnableList& woken, std::uint32_t limit) {
   if (next_.load_relaxed() > now_ns) return 0;  // looked at again soon: timers are never early, a few ns late is fine
   if (try_only) {
     if (!lock_.try_lock()) return 0;  // the one who holds it runs them
@@ -30,16 +69,15 @@ std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, RunnableLis
     lock_.lock();
   }
   std::lock_guard guard(lock_, std::adopt_lock);
+  Crowd crowd(now_ns, woken);
   std::uint32_t fired = 0;
-  for (; fired < kBatch && !empty() && root().when_ns <= now_ns; ++fired) {
-    Timer* timer = root().timer;
-    if (Goroutine* sleeper = timer->sleeper) {
+  for (; fired < limit && !empty() && root().when_ns <= now_ns; ++fired) {
+    if (root().is_sleeper()) {
+      crowd.add(root().sleeper());
       remove_at(kRoot);
-      timer->heap.store_relaxed(nullptr);  // the last access: its frame goes on with it, which the caller's queue orders
-      sleeper->woken_at = static_cast<std::uint32_t>(now_ns);
-      collect(sleeper, woken);
       continue;
     }
+    Timer* timer = root().timer();
     if (timer->period_ns > 0) {
       const std::int64_t missed = (now_ns - timer->when_ns) / timer->period_ns;
       std::int64_t next;
@@ -66,7 +104,11 @@ void TimerHeap::adopt(TimerHeap& other) {
   // timer in between must find it in one of them.
   std::lock_guard guard(other.lock_);
   lock_.lock_nested();
-  for (std::size_t i = kRoot; i < other.entries_.size(); ++i) push(other.entries_[i].timer);
+  for (std::size_t i = kRoot; i < other.entries_.size(); ++i) {
+    const Entry& entry = other.entries_[i];
+    if (!entry.is_sleeper()) entry.timer()->heap.store_release(this);  // pairs: timer.heap
+    push(entry);
+  }
   other.entries_.resize(kRoot);
   other.publish_next();
   publish_next();
@@ -77,9 +119,12 @@ void TimerHeap::remove_at(std::size_t index) {
   const Entry last = entries_.back();
   entries_.pop_back();
   if (index == entries_.size()) return;
-  place(index, last);
-  sift_down(index);
-  sift_up(last.timer->index);
+  entries_[index] = last;
+  if (index != kRoot && last.when_ns < entries_[parent(index)].when_ns) {
+    sift_up(index);
+  } else {
+    sift_down(index);
+  }
 }
 
 void TimerHeap::sift_up(std::size_t index) {
@@ -120,7 +165,8 @@ bool stop_timer(Timer* timer) {
     if (heap == nullptr) return false;
     std::lock_guard guard(heap->lock_);
     if (timer->heap.load_relaxed() != heap) continue;  // adopted by another heap meanwhile
-    const bool pending = timer->index < heap->entries_.size() && heap->entries_[timer->index].timer == timer;
+    const bool pending = timer->index < heap->entries_.size() &&
+                         heap->entries_[timer->index].what == reinterpret_cast<std::uintptr_t>(timer);
     if (pending) {
       heap->remove_at(timer->index);
       heap->publish_next();

@@ -13,8 +13,9 @@
 //   Owned by    lock_ (Rank::kTimers); next_ is read without it by anybody who wonders when to wake up.
 //   Callbacks   run under the lock: short, never parking; so stop() returning means that the callback is not running and
 //               will not run, and a timer may live on the stack of the goroutine that waits for it.
-//   Sleepers    are only taken off the heap and made runnable, for the caller of run_due() to place: a thousand at once are
-//               placed as one batch, and none of them needs the lock again when it goes on.
+//   Sleepers    have no Timer: nobody ends a sleep early, so nobody needs to find its entry, and moving it in the heap touches
+//               nothing else. (A hundred thousand stacks are in no cache.) They are only taken off the heap and made runnable, for
+//               the caller of run_due() to place: a thousand at once as one batch.
 //   Moves       idle Ps run the due timers of busy ones; a P that disappears gives its timers to another (adopt).
 namespace weft::sched {
 
@@ -27,7 +28,6 @@ struct Timer {
   std::int64_t period_ns = 0;  // > 0: put back for when + k * period, the first one in the future
   Callback callback = nullptr;
   void* argument = nullptr;
-  Goroutine* sleeper = nullptr;  // instead of a callback: it waits for nothing else
   base::Atom<TimerHeap*> heap{nullptr};  // null: not pending
   std::uint32_t index = 0;
 };
@@ -38,10 +38,11 @@ class TimerHeap {
 
   // True: it is the earliest now, so somebody may have to wake up sooner.
   bool add(Timer* timer);
-  // Runs what is due, at most kBatch, and returns how many; `woken` gets the sleepers. Never blocks on a heap somebody else is
+  bool add_sleeper(Goroutine* g, std::int64_t when_ns);
+  // Runs what is due, at most `limit`, and returns how many; `woken` gets the sleepers. Never blocks on a heap somebody else is
   // working on when `try_only`.
-  static constexpr std::uint32_t kBatch = 256;
-  std::uint32_t run_due(std::int64_t now_ns, bool try_only, RunnableList& woken);
+  static constexpr std::uint32_t kBatch = 128;
+  std::uint32_t run_due(std::int64_t now_ns, bool try_only, RunnableList& woken, std::uint32_t limit = kBatch);
   // Takes all timers of another heap (the world is stopped, but plain threads may still stop timers).
   void adopt(TimerHeap& other);
 
@@ -53,7 +54,10 @@ class TimerHeap {
   friend bool stop_timer(Timer* timer);
 
  private:
-  void push(Timer* timer);
+  class Crowd;
+  struct Entry;
+
+  void push(const Entry& entry);
   void remove_at(std::size_t index);
   void sift_up(std::size_t index);
   void sift_down(std::size_t index);
@@ -63,7 +67,16 @@ class TimerHeap {
   // cache line then.
   struct Entry {
     std::int64_t when_ns;
-    Timer* timer;
+    std::uintptr_t what;  // a Timer, or a Goroutine and kSleeper
+
+    static constexpr std::uintptr_t kSleeper = 1;
+    static Entry of(Timer* timer) noexcept { return {timer->when_ns, reinterpret_cast<std::uintptr_t>(timer)}; }
+    static Entry of(Goroutine* g, std::int64_t when_ns) noexcept {
+      return {when_ns, reinterpret_cast<std::uintptr_t>(g) | kSleeper};
+    }
+    bool is_sleeper() const noexcept { return (what & kSleeper) != 0; }
+    Timer* timer() const noexcept { return reinterpret_cast<Timer*>(what); }
+    Goroutine* sleeper() const noexcept { return reinterpret_cast<Goroutine*>(what & ~kSleeper); }
   };
   static constexpr std::size_t kRoot = 3;
   static std::size_t first_child(std::size_t index) noexcept { return 4 * index - 8; }
@@ -72,7 +85,7 @@ class TimerHeap {
   Entry& root() noexcept { return entries_[kRoot]; }
   void place(std::size_t index, const Entry& entry) {
     entries_[index] = entry;
-    entry.timer->index = static_cast<std::uint32_t>(index);
+    if (!entry.is_sleeper()) entry.timer()->index = static_cast<std::uint32_t>(index);
   }
 
   os::RankedMutex<base::Rank::kTimers> lock_;

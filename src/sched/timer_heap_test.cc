@@ -100,39 +100,48 @@ TEST(TimerHeap, puts_a_ticker_back_for_the_next_time_in_the_future) {
   EXPECT_TRUE(stop_timer(&far));
 }
 
-TEST(TimerHeap, hands_over_sleepers_without_holding_on_to_their_timers) {
+TEST(TimerHeap, wakes_sleepers_in_the_order_of_time_among_timers) {
+  constexpr int kCount = 50;
   TimerHeap heap;
-  Goroutine g[3];
-  Timer timers[3];
-  for (int i = 0; i < 3; ++i) {
+  Fired fired;
+  std::deque<LoggedTimer> timers;
+  Goroutine g[kCount];
+  for (int i = 0; i < kCount; ++i) {
     g[i].status.store_relaxed(GStatus::kWaiting);
-    timers[i].when_ns = 3 - i;
-    timers[i].sleeper = &g[i];
-    heap.add(&timers[i]);
+    EXPECT_TRUE(heap.add_sleeper(&g[i], 2 * (kCount - i))) << "the earliest so far";
+    timers.emplace_back(2 * (kCount - i) + 1, fired);
+    EXPECT_FALSE(heap.add(&timers.back()));
   }
+  EXPECT_TRUE(stop_timer(&timers[kCount - 1])) << "found although only sleepers have moved since";
   RunnableList woken;
-  EXPECT_EQ(heap.run_due(2, true, woken), 2u);
-  EXPECT_EQ(woken.pop(), Runnable(&g[2]));
-  EXPECT_EQ(woken.pop(), Runnable(&g[1]));
+  EXPECT_EQ(heap.run_due(41, true, woken), 20u + 19u);
+  EXPECT_EQ(fired.times.size(), 19u);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(woken.pop(), Runnable(&g[kCount - 1 - i]));
   EXPECT_TRUE(woken.empty());
-  EXPECT_EQ(timers[2].heap.load_relaxed(), nullptr);
-  EXPECT_EQ(g[1].status.load_relaxed(), GStatus::kRunnable);
-  EXPECT_TRUE(stop_timer(&timers[0]));
+  EXPECT_EQ(g[kCount - 1].status.load_relaxed(), GStatus::kRunnable);
+  EXPECT_EQ(g[0].status.load_relaxed(), GStatus::kWaiting);
+  EXPECT_EQ(heap.next_ns(), 42);
+  for (LoggedTimer& timer : timers) stop_timer(&timer);
+  EXPECT_EQ(heap.size(), 30u);
 }
 
 TEST(TimerHeap, takes_over_the_timers_of_another) {
   TimerHeap mine, other;
   Fired fired;
   LoggedTimer a(1, fired), b(2, fired), c(3, fired);
+  Goroutine sleeper;
+  sleeper.status.store_relaxed(GStatus::kWaiting);
   mine.add(&b);
   other.add(&a);
   other.add(&c);
+  other.add_sleeper(&sleeper, 4);
   mine.adopt(other);
   EXPECT_EQ(other.next_ns(), TimerHeap::kNever);
   EXPECT_TRUE(stop_timer(&c));
   RunnableList woken;
-  EXPECT_EQ(mine.run_due(9, true, woken), 2u);
+  EXPECT_EQ(mine.run_due(9, true, woken), 3u);
   EXPECT_EQ(fired.times, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(woken.pop(), Runnable(&sleeper));
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ void note_run_between_sleeps(Goroutine* g, std::int64_t now_ns) noexcept {
 }  // namespace
 
 void sleep_until(std::int64_t deadline_ns) noexcept {
-  if (own_processor() == nullptr) {
+  Processor* p = own_processor();
+  if (p == nullptr) {
     os::Note note;
     note.wait(deadline_ns);
     return;
@@ -73,11 +74,8 @@ void sleep_until(std::int64_t deadline_ns) noexcept {
   }
   Goroutine* g = os::current_g();
   note_run_between_sleeps(g, now);
-  Timer timer;
-  timer.when_ns = deadline_ns;
-  timer.sleeper = g;
   begin_wait(g, WaitReason::kSleep, nullptr);
-  if (deadline_ns != os::kForever) start_timer(&timer);
+  if (deadline_ns != os::kForever && p->timers.add_sleeper(g, deadline_ns)) timer_added(deadline_ns);
   park();  // off its heap again: nobody else ends a sleep
 }
 

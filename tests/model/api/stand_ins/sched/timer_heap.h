@@ -16,7 +16,6 @@ struct Timer {
   std::int64_t period_ns = 0;
   Callback callback = nullptr;
   void* argument = nullptr;
-  Goroutine* sleeper = nullptr;
 };
 
 class TimerHeap {
@@ -31,6 +30,10 @@ class TimerHeap {
         break;
       }
     lock_.unlock(RL_INFO);
+    return false;
+  }
+  bool add_sleeper(Goroutine*, std::int64_t) {
+    RL_ASSERT(!"no model sleeps without something to wait for");
     return false;
   }
   void stop(Timer* timer) {
