@@ -78,8 +78,11 @@ __attribute__((noinline)) void sample_dispatch(Processor& p) noexcept {
   if (scheduler.policy->backlog(p) > 0) wake_for_queued_work(&p);
 }
 
+// With more to run than there is time for, what is due stays in the heap: there the longest overdue are first. In the queues they
+// would be overtaken, those in the global queue by all of them.
 __attribute__((noinline)) void run_own_timers(Processor& p) noexcept {
   p.until_timers = kTimerCheckInterval;
+  if (scheduler.policy->backlog(p) >= TimerHeap::kBatch) return;
   const std::int64_t now = os::now_ns();
   if (p.timers.next_ns() > now) return;
   RunnableList woken;
@@ -308,7 +311,8 @@ void yield() noexcept {
   Runnable next;
   if (WEFT_LIKELY((g->flags & kGSlowSwitch) == 0 && p->attention.load_relaxed() == 0)) {
     next = pick(*p);
-    if (!next && scheduler.inject.empty()) {  // nothing else to run here
+    if (!next) next = take_injected(*p);  // who waits for any P has waited longer than we will
+    if (!next) {                          // nothing else to run here
       close_sample(g);
       return;
     }
@@ -364,12 +368,10 @@ void collect(Goroutine* g, RunnableList& out) noexcept {
 bool place_sleepers(Processor& p, RunnableList& woken) noexcept {
   constexpr std::size_t kFew = 16;
   bool brief = woken.size() <= kFew;
-  for (std::size_t room = kRunQueueCapacity / 2; room > 0 && !woken.empty(); --room) {
-    const Runnable sleeper = woken.pop();
+  while (const Runnable sleeper = woken.pop()) {
     brief = brief && sleeper.goroutine()->habits.short_runner >= kShortRunner;
     scheduler.policy->ready(p, sleeper, Hint::kYield);
   }
-  if (!woken.empty()) scheduler.inject.push(woken);
   return brief;
 }
 
