@@ -22,6 +22,18 @@ int load_allowed(cpu_set_t& set) {
   return allowed_count.load_relaxed();
 }
 
+// `allow(set, here)` chooses among the CPUs of the process for one thread.
+template <class Allow>
+bool place(pid_t tid, Allow allow) noexcept {
+  const KeepErrno keep;
+  cpu_set_t set;
+  if (load_allowed(set) < 2) return false;
+  const int here = sched_getcpu();
+  if (here < 0 || here >= CPU_SETSIZE || !CPU_ISSET(here, &set)) return false;
+  allow(set, here);
+  return sched_setaffinity(tid, sizeof set, &set) == 0;
+}
+
 }  // namespace
 
 void refresh_allowed_cpus() noexcept {
@@ -39,13 +51,14 @@ void refresh_allowed_cpus() noexcept {
 int allowed_cpu_count() noexcept { return allowed_count.load_relaxed(); }
 
 bool keep_off_this_cpu(pid_t tid) noexcept {
-  const KeepErrno keep;
-  cpu_set_t set;
-  if (load_allowed(set) < 2) return false;
-  const int here = sched_getcpu();
-  if (here < 0 || here >= CPU_SETSIZE || !CPU_ISSET(here, &set)) return false;
-  CPU_CLR(here, &set);
-  return sched_setaffinity(tid, sizeof set, &set) == 0;
+  return place(tid, [](cpu_set_t& set, int here) { CPU_CLR(here, &set); });
+}
+
+bool bring_to_this_cpu(pid_t tid) noexcept {
+  return place(tid, [](cpu_set_t& set, int here) {
+    CPU_ZERO(&set);
+    CPU_SET(here, &set);
+  });
 }
 
 void return_to_all_cpus() noexcept {

@@ -13,6 +13,9 @@ int allowed_cpu_count() noexcept;
 // (2 ms instead of 45 us). Before the wake: exclude the caller's CPU for thread `tid`. True: it must call
 // return_to_all_cpus() when it runs. Harmless where refused or with one CPU.
 bool keep_off_this_cpu(pid_t tid) noexcept;
+// The opposite, for a caller that is about to sleep: the thread is queued here and runs at once, not behind whoever computes on
+// the CPU where it slept last.
+bool bring_to_this_cpu(pid_t tid) noexcept;
 void return_to_all_cpus() noexcept;
 
 }  // namespace weft::os

@@ -22,12 +22,12 @@ inline void begin_wait(Goroutine* g, WaitReason reason, const void* object) noex
 // It turned out that there is nothing to wait for, and nobody has been told.
 inline void call_off_wait(Goroutine* g) noexcept { transition(g, GStatus::kWaiting, GStatus::kRunning); }
 
-void park() noexcept;                     // may switch
-void yield() noexcept;                    // may switch
+void park() noexcept;   // may switch
+void yield() noexcept;  // may switch
 // Preempted: behind everybody else, whichever P they wait for. The local queue would find the goroutine first again, before
 // what timers and threads have put into the global one.
 void give_way() noexcept;
-void ready(Goroutine* g) noexcept;        // any thread; g is waiting
+void ready(Goroutine* g) noexcept;  // any thread; g is waiting
 // As ready(), for many at once: the caller places what `out` gets.
 void collect(Goroutine* g, RunnableList& out) noexcept;
 // Owner of p: sleepers whose time has come go to the back of its queue. True: others need not be woken for them, for they are few

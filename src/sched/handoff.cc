@@ -51,7 +51,7 @@ __attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m)
 __attribute__((noinline)) void hand_off_at_once(Processor& p, std::uint64_t word) noexcept {
   if (!take_from_call(p, word)) return;
   scheduler.shared_counters.add(Counter::kLongCalls);
-  hand_off(p);
+  hand_off(p, Waker::kBlocks);
 }
 
 }  // namespace

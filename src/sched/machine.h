@@ -70,6 +70,7 @@ struct alignas(base::kCacheLine) Machine {
   Runnable next_runnable;
   bool next_spinning = false;
   base::Atom<Placement> placement{Placement::kAwake};
+  base::Atom<int> slept_on_cpu{-1};  // a hint: where the kernel would rather wake it
   os::Current* current = nullptr;                  // this thread's weft_current, for observers
   base::Atom<bool> exiled{false};  // its goroutine computes on without the P it had (preempt.h)
   base::Atom<std::int64_t> call_since_ns{0};

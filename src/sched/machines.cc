@@ -2,6 +2,7 @@
 #include "sched/machines.h"
 
 #include <cxxabi.h>
+#include <sched.h>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/thread.h"
+#include "os/time_slice.h"
 #include "sched/dispatch.h"
 #include "sched/handoff.h"
 #include "sched/hooks.h"
@@ -54,7 +56,7 @@ void wait_for_locked_goroutine(Machine& m) noexcept {
     const Runnable handed = m.handed;
     m.handed = Runnable();
     if (handed) scheduler.policy->ready(*m.p, handed, Hint::kYield);
-    hand_off(release_processor(m));
+    hand_off(release_processor(m), Waker::kBlocks);
   }
   scheduler.locked_machines.fetch_add_relaxed(1);  // statistics and the thread-limit check
   Processor* p;
@@ -114,7 +116,7 @@ void machine_loop(Machine& m) noexcept {
 void retire_machine(Machine& m) noexcept {
   if (m.p != nullptr) {
     if (m.handed) scheduler.policy->ready(*m.p, m.handed, Hint::kYield);
-    hand_off(release_processor(m));
+    hand_off(release_processor(m), Waker::kBlocks);
   }
   os::set_current_m(nullptr);
   m.alive.store_release(false);  // pairs: machine.alive
@@ -129,6 +131,7 @@ void machine_main(void* argument) {
   auto& m = *static_cast<Machine*>(argument);
   os::SignalStack signal_stack;
   os::ask_for_precise_timers();
+  os::ask_for_short_slices();
   const os::StackBounds stack = os::current_thread_stack();
   arch::fiber_adopt_thread(m.fiber, stack.bottom, stack.size);
   m.errno_address = &errno;
@@ -221,18 +224,31 @@ bool start_thread_for(Machine& m) noexcept {
 }
 
 // The doorbell. What the M is to do was written before; a ring too many only makes it look.
-void ring(Machine& m) noexcept {
+void ring(Machine& m, Waker waker = Waker::kGoesOn) noexcept {
+  const bool well_placed =
+      waker == Waker::kIndifferent || (waker == Waker::kBlocks && m.slept_on_cpu.load_relaxed() == sched_getcpu());
   Placement asleep = Placement::kAsleep;
-  if (scheduler.settings.place_woken_threads &&
+  if (scheduler.settings.place_woken_threads && !well_placed &&
       m.placement.cas_acquire(asleep, Placement::kPlacing)) {  // pairs: placement
-    const bool placed = os::keep_off_this_cpu(m.tid);
+    const bool placed = waker == Waker::kBlocks ? os::bring_to_this_cpu(m.tid) : os::keep_off_this_cpu(m.tid);
     m.placement.store_release(placed ? Placement::kPlaced : Placement::kAwake);  // pairs: placement
   }
   signal_machine(m);
 }
 
-Machine* choose_idle_machine_locked(const Processor& p) noexcept {
-  Machine* m = p.last_m != nullptr && p.last_m->idle ? p.last_m : scheduler.idle_machines;
+// For a caller that blocks: one that the kernel will put where the caller is.
+Machine* idle_machine_of_this_cpu_locked() noexcept {
+  const int here = sched_getcpu();
+  int looks = 8;
+  for (Machine* m = scheduler.idle_machines; m != nullptr && looks-- > 0; m = m->idle_next)
+    if (m->slept_on_cpu.load_relaxed() == here) return m;
+  return nullptr;
+}
+
+Machine* choose_idle_machine_locked(const Processor& p, Waker waker) noexcept {
+  Machine* m = p.last_m != nullptr && p.last_m->idle ? p.last_m : nullptr;
+  if (m == nullptr && waker == Waker::kBlocks) m = idle_machine_of_this_cpu_locked();
+  if (m == nullptr) m = scheduler.idle_machines;
   // Whoever blocks in the netpoller stays there, if it can: only a hint, so no order.
   if (m != nullptr && m == scheduler.network.blocked.load_relaxed())
     m = m != scheduler.idle_machines ? scheduler.idle_machines : m->idle_next != nullptr ? m->idle_next : m;
@@ -252,7 +268,7 @@ bool start_machine_for(Processor& p, bool spinning, Runnable handed, Waker waker
   bool fresh = false;
   {
     std::lock_guard guard(scheduler.machines_lock);
-    m = choose_idle_machine_locked(p);
+    m = choose_idle_machine_locked(p, waker);
     if (m == nullptr && may_start_threads()) {
       m = new_machine_locked(by_timer);
       fresh = true;
@@ -265,11 +281,7 @@ bool start_machine_for(Processor& p, bool spinning, Runnable handed, Waker waker
   }
   if (m == nullptr) return false;
   if (fresh) return start_thread_for(*m);
-  if (waker == Waker::kGoesOn) {
-    ring(*m);
-  } else {
-    signal_machine(*m);
-  }
+  ring(*m, waker);
   return true;
 }
 
@@ -402,7 +414,7 @@ void make_idle(Processor& p) noexcept {
   }
 }
 
-void hand_off(Processor& p) noexcept {
+void hand_off(Processor& p, Waker waker) noexcept {
   if (stop_if_world_stops(p)) return;
   count(os::current_p(), Counter::kHandoffs);
   const bool has_work = scheduler.policy->backlog(p) > 0 || p.slot.load_relaxed() || !scheduler.inject.empty() ||
@@ -413,7 +425,7 @@ void hand_off(Processor& p) noexcept {
   // So do descriptors (N1).
   const bool needs_look = network_unwatched_for(0) && scheduler.passive.m.load_relaxed() == nullptr;
   if (has_work || needs_watcher || needs_look) {
-    start_machine(p, false, Runnable(), Waker::kBlocks);
+    start_machine(p, false, Runnable(), waker);
   } else {
     make_idle(p);
   }

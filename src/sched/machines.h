@@ -14,8 +14,9 @@ void wake_one(Processor* p) noexcept;
 void wake_passive(Processor* p) noexcept;
 
 // Whether the caller needs its CPU for itself: a woken thread is then put on another one. Who is about to block is succeeded on its
-// own, which needs no other core to wake up.
-enum class Waker : std::uint8_t { kGoesOn, kBlocks };
+// own, which needs no other core to wake up. (Left to the kernel, the successor often waits on another CPU behind somebody who
+// computes, while this one is idle.)
+enum class Waker : std::uint8_t { kGoesOn, kBlocks, kIndifferent };
 // Gives p (owned by the caller, not wired) to an M. False: no thread to be had; p is idle then, and sysmon will try again.
 bool start_machine(Processor& p, bool spinning, Runnable handed = Runnable(), Waker waker = Waker::kGoesOn) noexcept;
 
@@ -26,7 +27,7 @@ void acquire_processor(Machine& m, Processor& p) noexcept;
 // Unwires it; the caller owns it still.
 Processor& release_processor(Machine& m) noexcept;
 // A P nobody is wired to finds its next M, or becomes idle (A21, A41).
-void hand_off(Processor& p) noexcept;
+void hand_off(Processor& p, Waker waker) noexcept;
 // p becomes idle; wakes somebody if work turned up in between.
 void make_idle(Processor& p) noexcept;
 

@@ -58,6 +58,7 @@ bool block_in_network(Machine& m, std::int64_t deadline_ns, RunnableList& ready,
 
 // Sleeps; wakers may place the M meanwhile, and only then. With `ready` it watches the descriptors too, if nobody does.
 bool wait_for_bell(Machine& m, std::int64_t deadline_ns, RunnableList* ready = nullptr) noexcept {
+  m.slept_on_cpu.store_relaxed(sched_getcpu());
   m.placement.store_release(Placement::kAsleep);  // pairs: placement
   bool rung = false;
   if (ready == nullptr || !block_in_network(m, deadline_ns, *ready, rung)) rung = m.note.wait(deadline_ns);
@@ -114,7 +115,10 @@ bool run_due_timers(Processor& p) noexcept {
   const bool had_work = p.slot.load_relaxed() || scheduler.policy->backlog(p) > 0;
   RunnableList woken;
   std::uint32_t fired = 0;
-  for (std::uint32_t i = 0; i < maxprocs(); ++i) fired += scheduler.processors[i]->timers.run_due(now, true, woken);
+  for (std::uint32_t i = 0, n = maxprocs(); i < n && fired < TimerHeap::kBatch; ++i) {
+    Processor& owner = *scheduler.processors[(p.id + i) % n];
+    fired += owner.timers.run_due(now, true, woken, TimerHeap::kBatch - fired);
+  }
   p.counters.bump(Counter::kTimersFired, fired);
   scheduler.timers_rest_until_ns.store_relaxed(now + scheduler.settings.timer_spacing_ns);
   const bool only_sleepers = woken.size() == fired;  // callbacks may have made anything runnable

@@ -17,6 +17,7 @@
 #include "os/cpu_topology.h"
 #include "os/note.h"
 #include "os/thread.h"
+#include "os/time_slice.h"
 #include "sched/dispatch.h"
 #include "sched/dump.h"
 #include "sched/handoff.h"
@@ -120,7 +121,7 @@ class Sysmon {
     if (!exile && !wanted && now - seen.call_since < kRetakeIdleCallNs) return false;
     if (!sched::take_from_call(p, word)) return false;
     scheduler.shared_counters.add(Counter::kRetakes);
-    sched::hand_off(p);
+    sched::hand_off(p, sched::Waker::kIndifferent);
     return true;
   }
 
@@ -328,6 +329,7 @@ class Sysmon {
 
 void sysmon_main(void* raw) {
   os::ask_for_precise_timers();
+  os::ask_for_short_slices();
   static_cast<Sysmon*>(raw)->run();
 }
 

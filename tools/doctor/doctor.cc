@@ -337,6 +337,18 @@ std::string probe_pinning() {
   return sched_setaffinity(0, sizeof mask, &mask) == 0 ? "yes" : why_not(errno);
 }
 
+std::string probe_time_slice() {
+  struct {
+    std::uint32_t size, policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime_ns, deadline_ns, period_ns;
+  } attributes{};
+  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return "refused";
+  return attributes.runtime_ns != 0 ? "yes" : "no";
+}
+
 #if defined(__x86_64__)
 std::string probe_shadow_stack() {
   const std::string features = value_of("/proc/self/status", "x86_Thread_features");
@@ -364,6 +376,10 @@ void show_features() {
             "fallback: ppoll on the epoll set, one call more for each wait"));
   state = probe_eventfd();
   line("eventfd", state, pick(state, "wakes the thread that waits for I/O", "fallback: a pipe"));
+  state = probe_time_slice();
+  line("time slices", state,
+       pick(state, "threads ask for 0.5 ms: back from a blocking call, they soon get a CPU that computes for others",
+            "the kernel's own (Linux 6.12 and newer grant shorter ones)"));
   state = probe_io_uring();
   line("io_uring", state, "not used: sockets go through epoll, files through blocking calls that give the P away");
   state = probe_userfaultfd();
