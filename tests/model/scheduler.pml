@@ -9,6 +9,7 @@
  *   Work      the parent readies the child into its slot or its queue and waits for it, computing or in a blocking call; the
  *             caller is in a blocking call until the child has run. So the child must be found wherever it is, by whoever
  *             is left. PAIR: two goroutines of the plain thread, one of which computes until the other has run.
+ *             BRIEF: whoever leaves the search may hold what it found for brief, a sleeper's usual turn, wrongly.
  *   Steps     with FINE one atomic operation of the source, or what it does under machines_lock, is one step; without, what
  *             one thread does between two publications is.
  *
@@ -21,9 +22,13 @@
  * run: liveness pass -DLIVENESS -- -a -f
  * run: liveness_with_caller pass -DLIVENESS -DWITH_CALLER -- -a -f
  * run: liveness_pair pass -DLIVENESS -DPAIR -- -a -f
+ * run: brief pass -DFINE -DPAIR -DBRIEF
+ * run: brief_with_caller pass -DWITH_CALLER -DBRIEF
+ * run: liveness_brief pass -DLIVENESS -DPAIR -DBRIEF -- -a -f
  * run: no_second_look fail -DNO_SECOND_LOOK
  * run: no_second_look_liveness fail -DLIVENESS -DNO_SECOND_LOOK -- -a -f
  * run: no_successor fail -DPAIR -DNO_SUCCESSOR
+ * run: no_look_after_brief fail -DPAIR -DBRIEF -DNO_LOOK_AFTER_BRIEF
  * run: no_passive_watch fail -DNO_PASSIVE_WATCH -DNO_SLOT_WATCH
  * run: no_slot_watch fail -DWITH_CALLER -DNO_SLOT_WATCH
  * run: no_retake fail -DBOTH_CALL -DNO_RETAKE
@@ -373,6 +378,16 @@ leave_with:
       spinning = spinning - spins;
       spins = 0
     }
+#ifdef BRIEF
+    if
+#ifdef NO_LOOK_AFTER_BRIEF
+    :: looks_again && queue[p] == 0 && slot[p] == NONE -> looks_again = 0
+#else
+    :: looks_again && queue[p] == 0 && slot[p] == NONE && !WORK_EXISTS -> looks_again = 0
+#endif
+    :: true
+    fi;
+#endif
 #ifndef NO_SUCCESSOR
     if
     :: looks_again -> wake_one()
