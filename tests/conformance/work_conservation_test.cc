@@ -50,6 +50,40 @@ TEST_P(WorkConservation, goroutines_queued_behind_a_busy_one_are_taken_by_an_idl
   weft::run([] { expect_prompt_help(20); });
 }
 
+// Sleepers that have always run briefly are woken together, and this time the first of them computes until the others have run.
+std::chrono::nanoseconds delay_behind_a_sleeper_that_computes() {
+  constexpr int kSleepers = 4;
+  std::atomic<int> order{0}, ran{0};
+  std::atomic<std::int64_t> delay_ns{0};
+  weft::wait_group group;
+  const auto together = Clock::now() + 40ms;
+  for (int i = 0; i < kSleepers; ++i)
+    group.go([&] {
+      for (int round = 0; round < 10; ++round) weft::this_goroutine::sleep_for(1ms);
+      weft::this_goroutine::sleep_until(together);
+      if (order++ != 0) {
+        ++ran;
+        return;
+      }
+      const weft::no_preempt alone_with_its_processor;
+      const auto start = Clock::now();
+      while (ran < kSleepers - 1 && Clock::now() - start < 10s * kSlowdown) {
+      }
+      delay_ns = (Clock::now() - start).count();
+    });
+  group.wait();
+  return std::chrono::nanoseconds(delay_ns);
+}
+
+TEST_P(WorkConservation, sleepers_behind_one_that_computes_for_once_are_taken_by_an_idle_processor) {
+  if (procs() == 1) GTEST_SKIP() << "there is one P";
+  auto shortest = std::chrono::nanoseconds::max();
+  weft::run([&] {
+    for (int i = 0; i < kTries; ++i) shortest = std::min(shortest, delay_behind_a_sleeper_that_computes());
+  });
+  EXPECT_LT(shortest, kBound);  // sysmon looks twice
+}
+
 TEST_P(WorkConservation, spinners_never_outnumber_the_processors) {
   weft::run([] {
     weft::wait_group group;
