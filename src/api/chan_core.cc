@@ -248,16 +248,24 @@ chan_outcome chan_core::try_receive(void* storage) {
   return outcome;
 }
 
+// Nothing that is called here comes back, so there is no frame to make.
 chan_outcome chan_core::send(void* value, std::int64_t deadline_ns) {
+  if (WEFT_UNLIKELY(deadline_ns == 0 || os::current_p() == nullptr || !lock_.try_lock()))
+    return send_slowly(value, deadline_ns);
+  if (put_word(value)) return chan_outcome::done;
+  return send_locked(os::current_g(), value, deadline_ns);
+}
+
+__attribute__((noinline)) chan_outcome chan_core::send_slowly(void* value, std::int64_t deadline_ns) {
   if (deadline_ns == 0) return looks_ready(true) ? try_send(value, nullptr) : chan_outcome::would_block;
   // Before the lock: who has lost its P gets one here, and may have to wait for it.
   sched::Goroutine* g = sched::calling_goroutine();
   lock_.lock();
-  if (put_word(value)) return chan_outcome::done;
   return send_locked(g, value, deadline_ns);
 }
 
-chan_outcome chan_core::send_locked(sched::Goroutine* g, void* value, std::int64_t deadline_ns) {
+__attribute__((noinline)) chan_outcome chan_core::send_locked(sched::Goroutine* g, void* value,
+                                                              std::int64_t deadline_ns) {
   const chan_outcome outcome = send_now(value, nullptr);
   if (WEFT_LIKELY(outcome != chan_outcome::would_block)) return outcome;
   if (WEFT_UNLIKELY(g == nullptr || deadline_ns != forever)) return send_later(value, deadline_ns);
@@ -288,14 +296,21 @@ chan_outcome chan_core::send_later(void* value, std::int64_t deadline_ns) {
 }
 
 chan_outcome chan_core::receive(void* storage, std::int64_t deadline_ns) {
+  if (WEFT_UNLIKELY(deadline_ns == 0 || os::current_p() == nullptr || !lock_.try_lock()))
+    return receive_slowly(storage, deadline_ns);
+  if (get_word(storage)) return chan_outcome::done;
+  return receive_locked(os::current_g(), storage, deadline_ns);
+}
+
+__attribute__((noinline)) chan_outcome chan_core::receive_slowly(void* storage, std::int64_t deadline_ns) {
   if (deadline_ns == 0) return looks_ready(false) ? try_receive(storage) : chan_outcome::would_block;
   sched::Goroutine* g = sched::calling_goroutine();
   lock_.lock();
-  if (get_word(storage)) return chan_outcome::done;
   return receive_locked(g, storage, deadline_ns);
 }
 
-chan_outcome chan_core::receive_locked(sched::Goroutine* g, void* storage, std::int64_t deadline_ns) {
+__attribute__((noinline)) chan_outcome chan_core::receive_locked(sched::Goroutine* g, void* storage,
+                                                                 std::int64_t deadline_ns) {
   for (;; lock_.lock()) {
     const chan_outcome outcome = receive_now(storage);
     if (WEFT_LIKELY(outcome != chan_outcome::would_block)) return outcome;

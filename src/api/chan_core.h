@@ -90,10 +90,12 @@ class chan_core {
   bool get_word(void* storage) noexcept;
   bool timer_due() const noexcept { return when_ns_.load_relaxed() <= os::now_ns(); }
   chan_outcome send_now(void* value, void (*copy)(void*, const void*));
+  chan_outcome send_slowly(void* value, std::int64_t deadline_ns);
   chan_outcome send_locked(sched::Goroutine* g, void* value, std::int64_t deadline_ns);
   chan_outcome send_later(void* value, std::int64_t deadline_ns);
   chan_outcome receive_now(void* storage);
   chan_outcome receive_buffered(void* storage, std::size_t count);
+  chan_outcome receive_slowly(void* storage, std::int64_t deadline_ns);
   chan_outcome receive_locked(sched::Goroutine* g, void* storage, std::int64_t deadline_ns);
   chan_outcome receive_later(void* storage, std::int64_t deadline_ns);
   chan_outcome take_tick(void* storage) noexcept;

@@ -127,7 +127,11 @@ Runnable Classic::next(Processor& p) noexcept {
   if (WEFT_UNLIKELY(scheduler.settings.wake_on_last_p))
     if (const Runnable arrived = drain_inbox(p)) return arrived;
   if (const Runnable slotted = sched::take_slot(p)) {
-    if (WEFT_LIKELY(++p.slot_streak < sched::kSlotStreakLimit || (p.queue.empty() && p.deque.empty()))) return slotted;
+    if (WEFT_LIKELY(++p.slot_streak < sched::kSlotStreakLimit)) return slotted;
+    if (p.queue.empty() && p.deque.empty()) {  // nobody waits behind it
+      p.slot_streak = 0;
+      return slotted;
+    }
     push_queue(p, slotted);
   }
   p.slot_streak = 0;
