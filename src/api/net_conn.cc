@@ -5,7 +5,6 @@
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 #include <algorithm>
-#include <cstring>
 
 #include "api/socket.h"
 #include "weft/go.h"
@@ -18,53 +17,24 @@ constexpr std::size_t kLargestCall = 1u << 30;  // the kernel's own limit is jus
 
 // Edge-triggered, so whatever comes later is reported: a reader that knows the queue to be empty waits at once, and saves the
 // call that would only say so. A read that does not fill its buffer shows it. Where messages fill buffers exactly, only a
-// second read in vain would; after a few of those the kernel is asked to tell with each read how much is left (TCP_INQ). That
-// makes each read dearer by some 5 %, so it ends when reads are brief again.
+// second read in vain would: after a few of those the descriptor is watched by level, until reads are brief again.
 using detail::read_hints;
 constexpr unsigned char kVainReads = 4, kBriefReads = 64;
 
-ssize_t receive_and_ask(int fd, std::span<std::byte> buffer, read_hints& hints) noexcept {
-  iovec vector{buffer.data(), buffer.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-  msghdr message{};
-  message.msg_iov = &vector;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const ssize_t size = system_call([&] { return recvmsg(fd, &message, 0); });
-  hints.drained = false;
-#ifdef TCP_CM_INQ
-  if (size > 0) {
-    const cmsghdr* header = CMSG_FIRSTHDR(&message);
-    if (header != nullptr && header->cmsg_level == SOL_TCP && header->cmsg_type == TCP_CM_INQ) {
-      int left;
-      std::memcpy(&left, CMSG_DATA(header), sizeof left);
-      hints.drained = left == 0;
-    }
-    const bool brief = static_cast<std::size_t>(size) < buffer.size();
-    hints.brief = brief ? static_cast<unsigned char>(hints.brief + 1) : 0;
-    if (hints.brief == kBriefReads) hints.asks = false;
+ssize_t receive_with_hints(Operation& operation, std::span<std::byte> buffer, read_hints& hints) noexcept {
+  const ssize_t size = system_call([&] { return ::recv(operation.fd(), buffer.data(), buffer.size(), 0); });
+  Descriptor& descriptor = operation.descriptor();
+  if (size == -EAGAIN && hints.full && ++hints.vain == kVainReads) {
+    hints.vain = hints.brief = 0;
+    descriptor.watch_by_level();
   }
-#endif
-  return size;
-}
-
-void ask_from_now_on(int fd, read_hints& hints) noexcept {
-  hints.vain = hints.brief = 0;
-#ifdef TCP_INQ
-  const int on = 1;
-  hints.asks = setsockopt(fd, IPPROTO_TCP, TCP_INQ, &on, sizeof on) == 0;
-#else
-  static_cast<void>(fd);
-#endif
-}
-
-ssize_t receive_with_hints(int fd, std::span<std::byte> buffer, read_hints& hints) noexcept {
-  if (hints.asks) return receive_and_ask(fd, buffer, hints);
-  const ssize_t size = system_call([&] { return ::recv(fd, buffer.data(), buffer.size(), 0); });
-  if (size == -EAGAIN && hints.full && ++hints.vain == kVainReads) ask_from_now_on(fd, hints);
   hints.full = size > 0 && static_cast<std::size_t>(size) == buffer.size();
-  hints.drained = size > 0 && !hints.full;
+  const bool by_level = descriptor.is_watched_by_level();
+  hints.drained = size > 0 && (!hints.full || by_level);
+  if (by_level && size > 0) {
+    hints.brief = hints.full ? 0 : static_cast<unsigned char>(hints.brief + 1);
+    if (hints.brief == kBriefReads) descriptor.watch_by_edge();
+  }
   return size;
 }
 
@@ -111,7 +81,8 @@ std::size_t conn::read_some(const context* ctx, std::span<std::byte> buffer, std
         if (buffer.empty()) return 0;
         if (!hints_.usable) return repeat(operation, [&](int fd) { return receive_plainly(fd, buffer); }, number);
         const bool wait_first = hints_.drained && socket_access::descriptor(*this)->trusts_short_reads();
-        return repeat(operation, [&](int fd) { return receive_with_hints(fd, buffer, hints_); }, number, wait_first);
+        return repeat(
+            operation, [&](int) { return receive_with_hints(operation, buffer, hints_); }, number, wait_first);
       });
   return size > 0 ? static_cast<std::size_t>(size) : 0;
 }
@@ -299,10 +270,6 @@ int conn::native_handle() noexcept {
 int conn::release() {
   const int fd = handle_.release();
   if (fd < 0) detail::throw_io_error(error_from(EBADF), "release");
-#ifdef TCP_INQ
-  const int off = 0;
-  if (hints_.usable) setsockopt(fd, IPPROTO_TCP, TCP_INQ, &off, sizeof off);
-#endif
   const int flags = fcntl(fd, F_GETFL);
   fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
   return fd;

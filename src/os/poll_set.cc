@@ -34,6 +34,8 @@ void close_if_open(int& fd) noexcept {
   fd = -1;
 }
 
+constexpr std::uint32_t kReading = EPOLLIN | EPOLLRDHUP | EPOLLPRI, kEdge = kReading | EPOLLOUT | EPOLLET;
+
 std::uint32_t translate(std::uint32_t events) noexcept {
   std::uint32_t what = 0;
   if (events & (EPOLLIN | EPOLLRDHUP | EPOLLPRI)) what |= PollEvent::kReadable;
@@ -91,9 +93,17 @@ void PollSet::forget_after_fork() noexcept {
 int PollSet::add(int fd, std::uint64_t token) noexcept {
   const KeepErrno keep;
   epoll_event event{};
-  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
+  event.events = kEdge;
   event.data.u64 = token;
   return epoll_ctl(set_, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
+}
+
+int PollSet::change(int fd, std::uint64_t token, bool level) noexcept {
+  const KeepErrno keep;
+  epoll_event event{};
+  event.events = level ? kReading : kEdge;
+  event.data.u64 = token;
+  return epoll_ctl(set_, EPOLL_CTL_MOD, fd, &event) == 0 ? 0 : errno;
 }
 
 void PollSet::remove(int fd) noexcept {

@@ -10,6 +10,7 @@
 //               the price of a second call; epoll_wait alone would round every timer to a millisecond.
 //   Bell        an eventfd, or a pipe where that is refused. It is level-triggered and emptied only by a wait that may block:
 //               a look that does not block must not eat the ring meant for the one who sleeps.
+//   Level       a descriptor may be watched by level for a while, reading only: it is reported as long as there is something to read.
 //   Refusal     open() says which call failed; nothing else may be used then.
 namespace weft::os {
 
@@ -32,6 +33,8 @@ class PollSet {
   // Both directions, once for the life of the descriptor. 0 or an errno.
   int add(int fd, std::uint64_t token) noexcept;
   void remove(int fd) noexcept;
+  // Whatever is there at that moment is reported once more. 0 or an errno.
+  int change(int fd, std::uint64_t token, bool level) noexcept;
 
   // What has happened by now: up to kBatch events.
   std::size_t look(PollEvent (&events)[kBatch]) noexcept;

@@ -67,6 +67,9 @@ Descriptor* Netpoll::adopt(int fd, int& error, const char*& failed) noexcept {
   descriptor.fd_ = fd;
   ++descriptor.sequence_;
   descriptor.suspicious_.store_relaxed(false);
+  descriptor.level_.store_relaxed(false);
+  descriptor.level_refused_.store_relaxed(false);
+  descriptor.level_left_ = 0;
   descriptor.keep_number_ = false;
   descriptor.gone_ = false;
   for (Descriptor::Direction& direction : descriptor.directions_) {
@@ -93,6 +96,10 @@ void Netpoll::unregister(Descriptor& descriptor) noexcept {
   if (!set_.is_open()) return;  // a forked child
   set_.remove(descriptor.fd_);
   scheduler.network.registered.fetch_add_seq_cst(-1);  // pairs: network.registered (self)
+}
+
+bool Netpoll::watch(Descriptor& descriptor, bool level) noexcept {
+  return set_.change(descriptor.fd_, std::uint64_t{descriptor.sequence_} << 32 | descriptor.index_, level) == 0;
 }
 
 void Netpoll::destroy(Descriptor& descriptor) noexcept {

@@ -12,7 +12,8 @@
 //               next one tries again.
 //   Table       grows by chunks that are never given back; an entry's address is stable, so a report of the kernel names its entry
 //               and the sequence number of its life: {sequence, index}.
-//   Registered  once for each descriptor's life, both directions, edge-triggered: no system call when a goroutine waits.
+//   Registered  once for each descriptor's life, both directions, edge-triggered: no system call when a goroutine waits. One whose
+//               messages fill their buffers exactly is watched by level (netpoll_descriptor.h).
 //   Fork        a child shares the parent's set: it closes its copy at once and never changes it.
 namespace weft::service {
 
@@ -34,6 +35,7 @@ class Netpoll final : public sched::WorkSource {
   static constexpr std::uint32_t kChunk = 256, kChunks = 1u << 16;
 
   void unregister(Descriptor& descriptor) noexcept;
+  bool watch(Descriptor& descriptor, bool level) noexcept;
   int start_locked(const char*& failed) noexcept;
   Descriptor* take_entry_locked() noexcept;
   void give_entry(Descriptor& descriptor) noexcept;

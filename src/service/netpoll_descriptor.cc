@@ -93,6 +93,7 @@ int Descriptor::wait(Side side, const Interrupt* interrupt) noexcept {
   Direction& direction = at(side);
   if (const int error = reason_to_stop(side, interrupt)) return error;
   if (direction.gate.take_ready()) return 0;
+  if (side == Side::kWrite) leave_level_for_writing();
   sched::Wait wait(reason_of(side), this);
   direction.who = wait.sleeper();
   scheduler.network.waiting.fetch_add_relaxed(1);
@@ -125,14 +126,64 @@ void Descriptor::interrupt(Side side) noexcept {
 
 void Descriptor::notify(std::uint32_t sequence, std::uint32_t what, sched::RunnableList& ready) noexcept {
   // Set for a stranger by a late report it costs that one some speed.
-  if ((what & (os::PollEvent::kClosing | os::PollEvent::kUrgent)) != 0) suspicious_.store_relaxed(true);
+  if ((what & (os::PollEvent::kClosing | os::PollEvent::kUrgent)) != 0) {
+    suspicious_.store_relaxed(true);
+    if (level_.load_relaxed()) leave_level_in_poller(true);
+  }
   for (const Side side : {Side::kRead, Side::kWrite}) {
     const std::uint32_t bit = side == Side::kRead ? os::PollEvent::kReadable : os::PollEvent::kWritable;
     if ((what & bit) == 0) continue;
     Direction& direction = at(side);
     WEFT_DELAY_SITE("descriptor.before_notify");
-    if (direction.gate.notify(sequence)) direction.who.wake(ready);
+    if (direction.gate.notify(sequence)) {
+      direction.who.wake(ready);
+      if (side == Side::kRead) unattended_.store_relaxed(0);
+    } else if (side == Side::kRead && WEFT_UNLIKELY(level_.load_relaxed())) {
+      const std::uint8_t before = unattended_.load_relaxed();
+      unattended_.store_relaxed(static_cast<std::uint8_t>(before + 1));
+      if (before + 1 >= kMostUnattended) leave_level_in_poller(false);
+    }
   }
+}
+
+// --- by level ---
+
+void Descriptor::watch_by_level() noexcept {
+  if (level_refused_.load_relaxed() || suspicious_.load_relaxed()) return;
+  std::lock_guard guard(level_lock_);
+  if (level_refused_.load_relaxed() || level_.load_relaxed()) return;
+  unattended_.store_relaxed(0);
+  WEFT_DELAY_SITE("descriptor.before_level");
+  if (netpoll().watch(*this, true)) level_.store_seq_cst(true);  // pairs: descriptor.level
+}
+
+void Descriptor::watch_by_edge() noexcept {
+  std::lock_guard guard(level_lock_);
+  if (!level_.load_relaxed()) return;
+  level_.store_seq_cst(false);  // pairs: descriptor.level
+  if (++level_left_ == kMostChanges) level_refused_.store_relaxed(true);
+  WEFT_DELAY_SITE("descriptor.before_edge");
+  netpoll().watch(*this, false);
+}
+
+void Descriptor::leave_level_for_writing() noexcept {
+  if (WEFT_LIKELY(level_refused_.load_relaxed())) return;
+  {
+    std::lock_guard guard(level_lock_);  // whoever is about to change to it has done so, or sees this
+    level_refused_.store_relaxed(true);
+  }
+  watch_by_edge();
+}
+
+// Needs a reference, or the number may mean somebody else's descriptor by now.
+void Descriptor::leave_level_in_poller(bool for_good) noexcept {
+  if (!acquire()) return;
+  if (for_good) {
+    std::lock_guard guard(level_lock_);
+    level_refused_.store_relaxed(true);
+  }
+  watch_by_edge();
+  drop();
 }
 
 // --- deadlines ---

@@ -17,6 +17,13 @@
 //   Close       sets the closed bit, interrupts and wakes everybody on both sides, leaves the poller; the last operation to leave
 //               closes the number, so that no system call of ours ever meets a number that means something else by now. close()
 //               returns when that has happened.
+//   Level       edge-triggered, a reader has to find the queue empty before it may wait. One whose messages fill its buffer exactly
+//               learns that only by a read in vain, for each message. Watched by level it need not: what is left is reported
+//               again by the next look, which costs the kernel a fifth of that call. So whoever waits without having seen the end
+//               of the queue relies on level_: set after the kernel was told, cleared before it is told otherwise, and to be
+//               told otherwise reports whatever is there (EPOLL_CTL_MOD), so that nothing falls between the two.
+//               It ends when reports find nobody (a look would never block again), when somebody waits to write (level-triggered,
+//               that would be reported all the time), with urgent data and with the end of the stream.
 //   Memory      descriptors are never unmapped (netpoll.h): a late report of the kernel finds a descriptor, and the gate finds
 //               that its sequence number is another one.
 namespace weft::service {
@@ -52,10 +59,16 @@ class alignas(base::kCacheLine) Descriptor {
   // The peer has closed, or out-of-band data came: a short read does not mean that there is no more.
   bool trusts_short_reads() const noexcept { return !suspicious_.load_relaxed(); }
 
+  // For whoever has the reading side.
+  bool is_watched_by_level() const noexcept { return level_.load_seq_cst(); }  // pairs: descriptor.level
+  void watch_by_level() noexcept;
+  void watch_by_edge() noexcept;
+
  private:
   friend class Operation;
   friend class Netpoll;
   static constexpr std::uint32_t kClosed = 1u << 31;
+  static constexpr std::uint8_t kMostUnattended = 8, kMostChanges = 8;
 
   struct Direction {
     PollGate<> gate;
@@ -76,15 +89,21 @@ class alignas(base::kCacheLine) Descriptor {
   void give_side(Side side) noexcept;
   int wait(Side side, const Interrupt* interrupt) noexcept;
   static void on_deadline(sched::Timer* timer, std::int64_t now_ns);
+  void leave_level_for_writing() noexcept;
+  void leave_level_in_poller(bool for_good) noexcept;
 
   int fd_ = -1;
   std::uint32_t index_ = 0;     // in the table
   std::uint32_t sequence_ = 0;  // of this life
   base::Atom<std::uint32_t> refs_{kClosed};
   base::Atom<bool> suspicious_{false};
+  base::Atom<bool> level_{false};           // changed under level_lock_
+  base::Atom<bool> level_refused_{false};   // not again in this life
+  base::Atom<std::uint8_t> unattended_{0};  // reports in a row that found nobody; a hint
+  std::uint8_t level_left_ = 0;             // how often; under level_lock_
   bool keep_number_ = false;
   Direction directions_[2];
-  os::RankedMutex<base::Rank::kDescriptor> deadline_lock_;
+  os::RankedMutex<base::Rank::kDescriptor> deadline_lock_, level_lock_;
   sched::WaitQueue closing_;
   bool gone_ = false;  // under closing_.lock: the number is closed
   Descriptor* next_free_ = nullptr;
@@ -99,6 +118,7 @@ class Operation {
 
   int error() const noexcept { return error_; }  // not 0: it did not begin
   int fd() const noexcept { return descriptor_.fd_; }
+  Descriptor& descriptor() noexcept { return descriptor_; }
   // Until something happens on this side. 0: try again.
   int wait() noexcept { return descriptor_.wait(side_, interrupt_); }
   // Closed, past the deadline or interrupted by now? For waits that are not the netpoller's.

@@ -69,7 +69,7 @@ def skips_connections_that_are_gone_when_accepted(program):  # NP12
 
 
 def is_not_disturbed_by_interrupted_calls(program):  # F03, F33
-    with with_faults(program, "epoll_pwait2:error=EINTR:when=3+2", "recvmsg:error=EINTR:when=2+3", "sendto:error=EINTR:when=2+3",
+    with with_faults(program, "epoll_pwait2:error=EINTR:when=3+2", "recvfrom:error=EINTR:when=2+3", "sendto:error=EINTR:when=2+3",
                      "accept4:error=EINTR:when=2+2", "read:error=EINTR:when=20+5") as server:
         exchange(server, 10, 50)
 

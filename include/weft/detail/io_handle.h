@@ -44,9 +44,8 @@ inline void throw_if(std::error_code error, const char* what) {
 // What the last reads of a TCP stream say about the next one (src/api/net_conn.cc).
 struct read_hints {
   bool usable = false;   // nobody else reads from this socket
-  bool drained = false;  // there is nothing left: the next read waits first
+  bool drained = false;  // there is nothing left, or it will be reported: the next read waits first
   bool full = false;     // the buffer was: nobody knows whether something is left
-  bool asks = false;     // the kernel tells how much is left (TCP_INQ)
   unsigned char vain = 0, brief = 0;
 };
 
