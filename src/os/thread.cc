@@ -70,6 +70,13 @@ void signal_thread(pid_t thread, int signal) noexcept { syscall(SYS_tgkill, getp
 
 void ask_for_precise_timers() noexcept { prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL); }
 
+void survive_broken_pipes() noexcept {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &one, nullptr);  // pending for this thread alone, for ever
+}
+
 int count_threads() noexcept {
   DIR* tasks = opendir("/proc/self/task");
   if (tasks == nullptr) return -1;

@@ -24,6 +24,9 @@ void signal_thread(pid_t thread, int signal) noexcept;  // nothing if it is gone
 // Timers of this thread fire as precisely as the kernel can, not 50 us late.
 void ask_for_precise_timers() noexcept;
 
+// Writing to a pipe without readers fails on this thread, instead of ending the program.
+void survive_broken_pipes() noexcept;
+
 // Number of threads of this process, or -1 where /proc is missing.
 int count_threads() noexcept;
 

@@ -262,6 +262,7 @@ class Collector {
 };
 
 void collector_main(void*) {
+  os::survive_broken_pipes();  // a trace may go to a pipe; whoever reads it may end
   std::vector<std::string> fixed{kLostEventsText};
   fixed.insert(fixed.end(), collector_setup->reasons.begin(), collector_setup->reasons.end());
   recorder.prepare(fixed);
