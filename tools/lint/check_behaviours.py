@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""docs/behaviours.md names the tests that show each behaviour of channels, select, synchronisation, timers and sockets, and it stays true.
+"""docs/behaviours.md names the tests that show each behaviour of channels, select, synchronisation, timers and sockets, and how
+faults around sockets and processes end, and it stays true.
 
 The file holds a table `| id | what | test |`. Every id below must have one row with at least one test, and what is named must be
 there, judged as in docs/requirements.md (check_requirements.py). A bare file name may also be one of tests/conformance/.
@@ -14,8 +15,8 @@ import tree as lint
 DOCUMENT = "docs/behaviours.md"
 IDS = {"CH": "1 2 3 4 6 7 8 9 10 11 13 14 15 16 19 22", "SE": "1 2 3 4 6 7 8 9 10 11 12 17",
        "SY": "1 2 3 5 6 8 9 10 11 12 14 15 16 17", "TM": "1 2 3 5 6 7 8 9 10 11 12 13 14 15 16",
-       "NP": "1 2 3 4 5 6 7 8 9 10 12 13 16 18 19 21 22"}
-ROW = re.compile(r"^\|\s*((?:CH|SE|SY|TM|NP)\d\d)\s*\|")
+       "NP": "1 2 3 4 5 6 7 8 9 10 12 13 16 18 19 21 22", "F": "3 7 9 10 11 12 13 14 31 32 33 34"}
+ROW = re.compile(r"^\|\s*((?:CH|SE|SY|TM|NP|F)\d\d)\s*\|")
 
 
 def identifiers():
@@ -66,7 +67,7 @@ def self_test():
             DOCUMENT: text, "tests/conformance/chan_test.cc": "TEST_P(Chan, works) {}\n",
             "tests/model/api/chan_test.cc": "TEST(Model, holds) {}\n"})), *fragments)
 
-    assert len(identifiers()) == 74
+    assert len(identifiers()) == 86
     one()
     one("has no test", CH01="| CH01 | x | chan_test.cc:broken |")
     one("has no test", CH01="| CH01 | x | chan_test.cc:holds |")

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// The signal that interrupts goroutines without checks, where the program uses signals of its own (F11).
+#include <signal.h>
+#include <unistd.h>
+#include <weft/weft.h>
+
+#include <atomic>
+#include <string>
+
+#include "support/cases.h"
+#include "support/waiting.h"
+
+// check: not-in aarch64
+namespace {
+
+using namespace weft::test;
+
+std::atomic<int> handled{0};
+
+void handle(int signal) {
+  struct sigaction action{};
+  action.sa_handler = [](int) { ++handled; };
+  action.sa_flags = SA_ONSTACK | SA_RESTART;
+  WEFT_EXPECT(sigaction(signal, &action, nullptr) == 0);
+}
+
+bool is_handled_by_us(int signal) {
+  struct sigaction present{};
+  WEFT_EXPECT(sigaction(signal, nullptr, &present) == 0);
+  return (present.sa_flags & SA_SIGINFO) != 0;
+}
+
+// On one P: can anybody run beside a goroutine that computes without a check?
+bool hog_gives_way() {
+  return weft::run([] {
+    std::atomic<bool> stop{false}, ran{false};
+    weft::wait_group group;
+    group.go([&] {
+      const auto end = Clock::now() + 5s;
+      while (!stop.load(std::memory_order_relaxed) && Clock::now() < end) {
+      }
+    });
+    group.go([&] {
+      ran = !stop;
+      stop = true;
+    });
+    weft::this_goroutine::sleep_for(1ms);
+    group.wait();
+    return ran.load();
+  });
+}
+
+// What works without the signal: everything that reaches the scheduler by itself.
+void work() {
+  weft::run([] {
+    std::atomic<long> sum{0};
+    weft::wait_group group;
+    for (int i = 0; i < 20; ++i)
+      group.go([&] {
+        for (int round = 0; round < 100; ++round) {
+          ++sum;
+          if (round % 10 == 0) weft::this_goroutine::sleep_for(50us);
+          weft::preempt_point();
+        }
+      });
+    group.wait();
+    WEFT_EXPECT(sum == 2000);
+  });
+}
+
+}  // namespace
+
+// check: run WEFT_MAXPROCS=1 WEFT_PREEMPT_SIGNAL=23 WEFT_SLICE=1 --case=may_be_chosen
+// check: stdout ^gave way by 23$
+// check: not-stderr .
+WEFT_CASE(may_be_chosen) {
+  WEFT_EXPECT(hog_gives_way());
+  WEFT_EXPECT(is_handled_by_us(SIGURG));
+  say(("gave way by " + std::to_string(SIGURG)).c_str());
+  return 0;
+}
+
+// check: run WEFT_MAXPROCS=1 WEFT_SLICE=1 --case=is_never_one_that_the_program_has
+// check: stdout ^gave way$
+// check: not-stderr .
+WEFT_CASE(is_never_one_that_the_program_has) {
+  handle(SIGRTMAX - 1);
+  handle(SIGRTMAX - 2);
+  handle(SIGURG);
+  WEFT_EXPECT(hog_gives_way());
+  WEFT_EXPECT(is_handled_by_us(SIGRTMAX - 3));
+  WEFT_EXPECT(handled == 0);
+  raise(SIGRTMAX - 1);  // still the program's
+  raise(SIGURG);
+  WEFT_EXPECT(handled == 2);
+  say("gave way");
+  return 0;
+}
+
+// check: run WEFT_MAXPROCS=1 WEFT_PREEMPT_SIGNAL=23 --case=in_use_is_said_and_cooperation_works
+// check: first-stderr weft: no signal to interrupt code .*WEFT_PREEMPT_SIGNAL is in use.*choose a free one with WEFT_PREEMPT_SIGNAL
+// check: not-stderr (?s)\n.
+// check: stdout ^worked$
+// check: run WEFT_MAXPROCS=2 WEFT_PREEMPT_SIGNAL=9 --case=in_use_is_said_and_cooperation_works
+// check: first-stderr weft: no signal to interrupt code .*or cannot be handled.*
+// check: stdout ^worked$
+WEFT_CASE(in_use_is_said_and_cooperation_works) {
+  handle(SIGURG);
+  work();
+  WEFT_EXPECT(handled == 0);
+  say("worked");
+  return 0;
+}
+
+// check: run --case=all_in_use_is_said_and_cooperation_works
+// check: first-stderr weft: no signal to interrupt code .*all real-time signals are in use.*
+// check: stdout ^worked$
+WEFT_CASE(all_in_use_is_said_and_cooperation_works) {
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) handle(signal);
+  work();
+  WEFT_EXPECT(handled == 0);
+  say("worked");
+  return 0;
+}
+
+// Sent by somebody else, it interrupts nothing and ends nothing.
+// check: run WEFT_MAXPROCS=2 WEFT_PREEMPT_SIGNAL=23 --case=from_others_is_ignored
+// check: stdout ^worked$
+// check: not-stderr .
+WEFT_CASE(from_others_is_ignored) {
+  const pid_t parent = getpid();
+  weft::run([] {});
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < 200; ++i) {
+      kill(parent, SIGURG);
+      usleep(100);
+    }
+    _exit(0);
+  }
+  for (int i = 0; i < 5; ++i) work();
+  say("worked");
+  return 0;
+}
