@@ -38,6 +38,7 @@
 #include "service/netpoll.h"
 #include "service/preempt_signal.h"
 #include "service/sysmon.h"
+#include "service/thread_mutex_watch.h"
 #include "trace/collector.h"
 #include "weft/error.h"
 #include "weft/go.h"
@@ -214,6 +215,7 @@ void start_locked() {
   sched::hooks.report_overflow = service::report_overflow;
   sched::hooks.tell_wait = api::tell_wait;
   service::install_crash_reports(service::request_dump_and_exit);
+  service::watch_thread_mutexes();
   if (scheduler.settings.preempt)
     scheduler.preempt_signal = service::install_preempt_signal(environment.preempt_signal.value_or(0));
 
