@@ -425,7 +425,9 @@ void hand_off(Processor& p, Waker waker) noexcept {
   // So do descriptors (N1).
   const bool needs_look = network_unwatched_for(0) && scheduler.passive.m.load_relaxed() == nullptr;
   if (has_work || needs_watcher || needs_look) {
-    start_machine(p, false, Runnable(), waker);
+    // The caller may compute in its call instead of sleeping. While there may be a CPU to spare, the kernel finds it.
+    const bool crowded = scheduler.idle.look().idle() == 0 && os::allowed_cpu_count() <= static_cast<int>(maxprocs());
+    start_machine(p, false, Runnable(), crowded ? waker : Waker::kIndifferent);
   } else {
     make_idle(p);
   }

@@ -14,8 +14,8 @@ void wake_one(Processor* p) noexcept;
 void wake_passive(Processor* p) noexcept;
 
 // Whether the caller needs its CPU for itself: a woken thread is then put on another one. Who is about to block is succeeded on its
-// own, which needs no other core to wake up. (Left to the kernel, the successor often waits on another CPU behind somebody who
-// computes, while this one is idle.)
+// own if all CPUs are in use: left to the kernel, the successor would often wait on another one behind somebody who
+// computes, while this one is idle.
 enum class Waker : std::uint8_t { kGoesOn, kBlocks, kIndifferent };
 // Gives p (owned by the caller, not wired) to an M. False: no thread to be had; p is idle then, and sysmon will try again.
 bool start_machine(Processor& p, bool spinning, Runnable handed = Runnable(), Waker waker = Waker::kGoesOn) noexcept;
