@@ -321,6 +321,13 @@ WORKLOADS = [
         overrides={"tokio": {"count": 50_000}},
         notes={"tokio": "P1 spawn_blocking, else block_in_place", "go": "Syscall against RawSyscall"}),
     Workload(
+        "tick-reads", "sharing", "1 ms tick beside blocking reads", "tick_reads",
+        what="eight tasks wait in blocking reads of pipes that get a byte every 3 ms; another wakes every millisecond",
+        limit="OS threads: the kernel's timer. A runtime whose P sits in a read finds out after its monitor's next look.",
+        metrics=[Metric("late_p99_ms", "tick beside blocking reads, late p99", "ms"),
+                 Metric("late_max_ms", "tick beside blocking reads, latest", "ms")],
+        args={"ms": 2000, "readers": 8, "period-us": 3000}, quick={"ms": 100}, procs=(2,)),
+    Workload(
         "echo", "io", "TCP echo", "echo", kind="echo",
         what="64 connections send 1 KiB and wait for it; server on one P and one CPU, the client on another CPU",
         limit="two system calls per message; the epoll loop in C++ is the floor",

@@ -8,10 +8,12 @@
 #include <weft/io.h>
 #include <weft/net.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/runtime_test.h"
@@ -111,6 +113,62 @@ TEST_P(Io, a_file_that_blocks_does_not_stop_others) {
     EXPECT_EQ(reader.join(), 1u);
     close(ends[1]);
   });
+}
+
+// The latest of `count` ticks of a millisecond.
+template <class SleepUntil>
+Clock::duration latest_tick(int count, SleepUntil sleep_until) {
+  Clock::duration latest{0};
+  auto due = Clock::now();
+  for (int i = 0; i < count; ++i) {
+    due += 1ms;
+    sleep_until(due);
+    latest = std::max(latest, Clock::now() - due);
+  }
+  return latest;
+}
+
+// With two Ps or more, not later than 5 ms. What the machine itself delays, it delays for a plain thread as well: then nothing is shown.
+TEST_P(Io, a_ticker_keeps_time_beside_reads_that_block) {
+  if (procs() < 2) GTEST_SKIP() << "one P is taken from a call after the monitor's next look";
+  int shown = 0, late = 0;
+  weft::run([&] {
+    constexpr int kReaders = 8;
+    std::array<std::array<int, 2>, kReaders> pipes;
+    weft::wait_group readers;
+    for (int i = 0; i < kReaders; ++i) {
+      ASSERT_EQ(pipe(pipes[i].data()), 0);
+      readers.go([fd = pipes[i][0], i] {
+        io::file in(fd);
+        std::byte one;
+        const auto read_directly = [&] { return weft::blocking([&] { return ::read(fd, &one, 1); }); };
+        while ((i % 2 == 0 ? static_cast<ssize_t>(in.read(std::span(&one, 1))) : read_directly()) == 1) {
+        }
+      });
+    }
+    std::atomic<bool> stop{false};
+    std::thread writer([&] {
+      while (!stop) {
+        std::this_thread::sleep_for(3ms);
+        for (const auto& ends : pipes) EXPECT_EQ(::write(ends[1], "x", 1), 1);
+      }
+      for (const auto& ends : pipes) close(ends[1]);
+    });
+    for (int attempt = 0; attempt < 12 && shown == late; ++attempt) {
+      Clock::duration own{0};
+      std::thread plain([&] { own = latest_tick(150, [](auto due) { std::this_thread::sleep_until(due); }); });
+      const auto latest = latest_tick(150, [](auto due) { weft::this_goroutine::sleep_until(due); });
+      weft::blocking([&] { plain.join(); });
+      if (own > 2ms) continue;
+      ++shown;
+      if (latest > 5ms) ++late;
+    }
+    stop = true;
+    weft::blocking([&] { writer.join(); });
+    readers.wait();
+  });
+  if (shown == 0) GTEST_SKIP() << "the machine delays plain threads, too";
+  EXPECT_LT(late, shown) << "always later than 5 ms";
 }
 
 TEST_P(Io, sends_a_file_through_a_socket) {
