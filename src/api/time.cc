@@ -20,12 +20,15 @@ namespace weft::detail {
 
 class function_timer {
  public:
-  explicit function_timer(std::function<void()> function) : function_(std::move(function)) {
+  // Nobody else has it yet, so it is started without the lock, with the record's reference counted from the beginning.
+  function_timer(std::int64_t when_ns, std::function<void()> function)
+      : references_(when_ns == forever ? 1 : 2), function_(std::move(function)), waits_for_ever_(when_ns == forever) {
     timer_.callback = [](sched::Timer* timer, std::int64_t) {
       auto* self = static_cast<function_timer*>(timer->argument);
       launch_record(self->armed_);  // the record's reference goes with it
     };
     timer_.argument = this;
+    if (!waits_for_ever_) arm(prepare_record(), when_ns);
   }
 
   // True: it had not fired.
@@ -37,7 +40,9 @@ class function_timer {
     if (when_ns == forever) {
       waits_for_ever_ = true;
     } else {
-      arm(when_ns);
+      const prepared_record record = prepare_record();
+      retain();
+      arm(record, when_ns);
     }
     return was_pending;
   }
@@ -74,38 +79,31 @@ class function_timer {
     return std::exchange(waits_for_ever_, false) || was_pending;
   }
 
-  void arm(std::int64_t when_ns) {
-    armed_ = prepare_record();
-    armed_.record->site = 0;
-    if (armed_.has_extra) {
-      fill_record<8>(armed_.record, Run{this});
+  // The caller has counted the record's reference.
+  void arm(prepared_record record, std::int64_t when_ns) {
+    record.record->site = 0;
+    if (record.has_extra) {
+      fill_record<8>(record.record, Run{this});
     } else {
-      fill_record<0>(armed_.record, Run{this});
+      fill_record<0>(record.record, Run{this});
     }
-    retain();
+    armed_ = record;
     timer_.when_ns = when_ns;
     sched::start_timer(&timer_);
   }
 
   os::RankedMutex<base::Rank::kFunctionTimer> lock_;
-  base::Atom<std::uint32_t> references_{1};
+  base::Atom<std::uint32_t> references_;
   std::function<void()> function_;
   sched::Timer timer_;
   prepared_record armed_{};
-  bool waits_for_ever_ = false;  // started, with a time that never comes: no record, no entry in a heap
+  bool waits_for_ever_;  // started, with a time that never comes: no record, no entry in a heap
 };
 
 function_timer* make_function_timer(std::int64_t when_ns, std::function<void()> function) {
   refuse_empty(function);
   api::ensure_started();
-  auto* timer = new function_timer(std::move(function));
-  try {
-    timer->reset(when_ns);
-  } catch (...) {
-    timer->release();
-    throw;
-  }
-  return timer;
+  return new function_timer(when_ns, std::move(function));
 }
 bool reset_function_timer(function_timer* timer, std::int64_t when_ns) { return timer->reset(when_ns); }
 bool stop_function_timer(function_timer* timer) noexcept { return timer->stop(); }

@@ -56,9 +56,9 @@ bool TimerHeap::add_sleeper(Goroutine* g, std::int64_t when_ns) {
   return root().what == entry.what;
 }
 
-void TimerHeap::push(const Entry& entry) {
-  entries_.push_back(entry);
-  sift_up(entries_.size() - 1);
+void TimerHeap::push(Entry entry) {
+  entries_.emplace_back();
+  sift_up(entries_.size() - 1, entry);
 }
 
 std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, RunnableList& woken, std::uint32_t limit) {
@@ -85,8 +85,7 @@ std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, RunnableLis
           __builtin_add_overflow(timer->when_ns, next, &next))
         next = kNever;
       timer->when_ns = next;
-      root().when_ns = next;
-      sift_down(kRoot);
+      sift_down(kRoot, Entry::of(timer));
     } else {
       remove_at(kRoot);
       // Not pending any more, yet stop_timer must wait for the callback: it takes the lock through this pointer, so the
@@ -119,16 +118,14 @@ void TimerHeap::remove_at(std::size_t index) {
   const Entry last = entries_.back();
   entries_.pop_back();
   if (index == entries_.size()) return;
-  entries_[index] = last;
   if (index != kRoot && last.when_ns < entries_[parent(index)].when_ns) {
-    sift_up(index);
+    sift_up(index, last);
   } else {
-    sift_down(index);
+    sift_down(index, last);
   }
 }
 
-void TimerHeap::sift_up(std::size_t index) {
-  const Entry entry = entries_[index];
+void TimerHeap::sift_up(std::size_t index, Entry entry) {
   while (index > kRoot) {
     const std::size_t above = parent(index);
     if (entries_[above].when_ns <= entry.when_ns) break;
@@ -138,8 +135,7 @@ void TimerHeap::sift_up(std::size_t index) {
   place(index, entry);
 }
 
-void TimerHeap::sift_down(std::size_t index) {
-  const Entry entry = entries_[index];
+void TimerHeap::sift_down(std::size_t index, Entry entry) {
   for (;;) {
     const std::size_t first = first_child(index);
     if (first >= entries_.size()) break;

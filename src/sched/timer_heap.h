@@ -57,10 +57,11 @@ class TimerHeap {
   class Crowd;
   struct Entry;
 
-  void push(const Entry& entry);
+  // By value: an entry read back as a whole right after it was written in halves would wait for them.
+  void push(Entry entry);
   void remove_at(std::size_t index);
-  void sift_up(std::size_t index);
-  void sift_down(std::size_t index);
+  void sift_up(std::size_t index, Entry entry);
+  void sift_down(std::size_t index, Entry entry);
   void publish_next();
 
   // Beside the pointer the time, so that sifting reads no timers. The root is entry 3: the four children of an entry share a
@@ -83,7 +84,7 @@ class TimerHeap {
   static std::size_t parent(std::size_t index) noexcept { return index / 4 + 2; }
   bool empty() const noexcept { return entries_.size() == kRoot; }
   Entry& root() noexcept { return entries_[kRoot]; }
-  void place(std::size_t index, const Entry& entry) {
+  void place(std::size_t index, Entry entry) {
     entries_[index] = entry;
     if (!entry.is_sleeper()) entry.timer()->index = static_cast<std::uint32_t>(index);
   }
