@@ -22,3 +22,20 @@
 #ifndef WEFT_TSAN
 #define WEFT_TSAN 0
 #endif
+
+// For functions that touch what a thread hands from one goroutine to the next, such as its thread_locals: TSan takes goroutines
+// for threads and is told of no order between two that follow each other. Atomic operations in them are seen all the same.
+#if WEFT_TSAN
+#define WEFT_OF_THE_THREAD __attribute__((no_sanitize("thread")))
+#else
+#define WEFT_OF_THE_THREAD
+#endif
+
+// No call of a sanitizer is put into the function.
+#if WEFT_TSAN && defined(__clang__)
+#define WEFT_NOT_INSTRUMENTED __attribute__((disable_sanitizer_instrumentation))
+#elif WEFT_ASAN
+#define WEFT_NOT_INSTRUMENTED __attribute__((no_sanitize("address"), no_sanitize("undefined")))
+#else
+#define WEFT_NOT_INSTRUMENTED
+#endif

@@ -19,6 +19,7 @@
 #include "sched/foreign_frames.h"
 #include "sched/handoff.h"
 #include "sched/hooks.h"
+#include "sched/spawn.h"
 #include "weft/detail/preemptible_scope.h"
 
 // All code of libweft.a is in sections of this name (cmake/GatherText.cmake); absent where that step was left out.
@@ -26,6 +27,7 @@ extern "C" {
 extern const char __start_weft_text[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_weft_text[] __attribute__((weak, visibility("hidden")));
 void weft_goroutine_main();
+void weft_run_entry(weft::detail::spawn_record* record);  // in builds with sanitizers
 }
 
 namespace weft::sched {
@@ -33,7 +35,11 @@ namespace {
 
 constexpr std::size_t kLongestStack = 10'000;  // frames: about as many microseconds
 
-// From the signal handler outwards: past the handler's own frames, then user code only, then weft_goroutine_main.
+// From the signal handler outwards: past the handler's own frames, then user code only, then the function that calls it.
+//   Sanitizers  call functions of their own from everywhere, also from weft_goroutine_main, between any two steps of a switch:
+//               there a function that calls nothing but the goroutine's entry tells that it was the user's code that called.
+//   TSan        keeps a signal until the next call of its own functions, and has the handler called from there: without a signal
+//               frame, but its code stands between the handler's and that of the caller.
 struct StackWalk {
   const detail::preemptible_scope* scope = nullptr;
   bool interrupted = false;  // past the signal frame
@@ -43,11 +49,19 @@ struct StackWalk {
   WalkedStack user;
 };
 
+std::uintptr_t caller_of_user_code() noexcept {
+#if WEFT_ASAN || WEFT_TSAN
+  return reinterpret_cast<std::uintptr_t>(&weft_run_entry);
+#else
+  return reinterpret_cast<std::uintptr_t>(&weft_goroutine_main);
+#endif
+}
+
 _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
   StackWalk& walk = *static_cast<StackWalk*>(data);
   int exact = 0;
   const std::uintptr_t ip = _Unwind_GetIPInfo(context, &exact);
-  if (exact != 0) walk.interrupted = true;
+  if (exact != 0 || (WEFT_TSAN && !in_runtime(ip - 1))) walk.interrupted = true;
   if (!walk.interrupted) return _URC_NO_REASON;
   if (++walk.frames > kLongestStack) return _URC_END_OF_STACK;
   const std::uintptr_t pc = exact != 0 ? ip : ip - 1;
@@ -58,7 +72,7 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
     if (walk.user.count < WalkedStack::kMax) walk.user.pcs[walk.user.count++] = reinterpret_cast<void*>(pc);
     return _URC_NO_REASON;
   }
-  walk.clean = exact == 0 && _Unwind_GetRegionStart(context) == reinterpret_cast<std::uintptr_t>(&weft_goroutine_main);
+  walk.clean = exact == 0 && _Unwind_GetRegionStart(context) == caller_of_user_code();
   return _URC_END_OF_STACK;
 }
 
