@@ -89,6 +89,7 @@ void require_valid_maxprocs(int n) {
 void stop_at_exit() {
   if (getpid() != owner_pid || scheduler.exiting.load_acquire()) return;  // pairs: exiting
   sched::stop_the_world_for_exit(kExitLimitNs);
+  service::let_report_end();
   sched::show_stacks_to_leak_checkers();
   trace::finish(trace::Ending::kExit, kTraceLimitNs);
 }

@@ -14,7 +14,10 @@
 #include "base/check.h"
 #include "base/sanitizer.h"
 #include "os/backtrace.h"
+#include "os/clock.h"
+#include "os/note.h"
 #include "os/symbolizer.h"
+#include "os/thread.h"
 #include "sched/dump.h"
 #include "sched/scheduler.h"
 
@@ -28,6 +31,8 @@ constexpr std::size_t kFrames = 64;
 
 struct sigaction previous_segv, previous_bus;
 std::terminate_handler previous_terminate = nullptr;
+base::Atom<pid_t> reporter{0};  // thread that is telling why it ends the process
+constexpr std::int64_t kReportLimitNs = 10'000'000'000;
 void (*quit_handler)() = nullptr;
 
 void print(const char* text, int length) {
@@ -48,6 +53,7 @@ void print_stack(const void* first) {
 }
 
 void print_overflow(const Goroutine* g, const void* address, const void* first_frame) {
+  reporter.store_relaxed(os::thread_id());
   char who[128], text[512];
   sched::describe_goroutine(g, who, sizeof who);
   print(text,
@@ -64,6 +70,11 @@ void print_overflow(const Goroutine* g, const void* address, const void* first_f
   print(text, std::snprintf(text, sizeof text, "fatal error: %s: %s at address %p\n", who,
                             signal == SIGBUS ? "SIGBUS" : "SIGSEGV", address));
   print_stack(interrupted_at(context));
+}
+
+[[maybe_unused]] bool is_handled(const struct sigaction& action) {
+  if ((action.sa_flags & SA_SIGINFO) != 0) return action.sa_sigaction != nullptr;
+  return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
 }
 
 void chain(int signal, siginfo_t* info, void* context, const struct sigaction& previous) {
@@ -99,6 +110,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   static volatile sig_atomic_t reported = 0;
   if (g != nullptr && info->si_code > 0 && !reported) {
     reported = 1;
+    if (!is_handled(previous)) reporter.store_relaxed(os::thread_id());
     print_fault(g, signal, info->si_addr, context);
     base::run_last_words();
   }
@@ -153,6 +165,7 @@ bool says_the_same_again([[maybe_unused]] std::terminate_handler handler) {
   const Goroutine* g = os::current_g();
   if (g != nullptr && !entered.exchange_relaxed(true)) {
     char who[128], text[256];
+    reporter.store_relaxed(os::thread_id());
     sched::describe_goroutine(g, who, sizeof who);
     print(text, std::snprintf(text, sizeof text, "fatal error: %s: uncaught exception\n", who));
     print_exception();
@@ -172,6 +185,11 @@ void install(int signal, struct sigaction& previous) {
 }
 
 }  // namespace
+
+void let_report_end() noexcept {
+  const pid_t thread = reporter.load_relaxed();
+  if (thread != 0 && thread != os::thread_id()) os::Note().wait(os::now_ns() + kReportLimitNs);
+}
 
 void report_overflow(const Goroutine* g, const void* address) { print_overflow(g, address, nullptr); }
 

@@ -15,4 +15,7 @@ void install_crash_reports(void (*on_quit)());
 // A check found that the goroutine's stack does not suffice. The caller ends the process.
 void report_overflow(const sched::Goroutine* g, const void* address);
 
+// For whoever exits: while another thread is reporting how it ends the process, that is the end that counts.
+void let_report_end() noexcept;
+
 }  // namespace weft::service

@@ -3,8 +3,10 @@
 // How a program dies of its mistakes: exceptions nobody catches, faults, misuse (DL07-DL10, DL12, F15).
 #include <signal.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <weft/weft.h>
 
+#include <atomic>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -86,6 +88,26 @@ WEFT_CASE(uncaught_races_with_main) {
       throw std::runtime_error("lost?");
     });
     about_to_throw.wait();
+  });
+  return 0;
+}
+
+// check: run --case=main_returns_during_the_report
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+: uncaught exception
+// check: stderr SlowToTell: took its time
+WEFT_CASE(main_returns_during_the_report) {
+  static std::atomic<bool> asked{false};
+  struct SlowToTell : std::exception {
+    const char* what() const noexcept override {
+      asked = true;
+      usleep(500'000);
+      return "took its time";
+    }
+  };
+  weft::run([] {
+    weft::go([] { throw SlowToTell(); });
+    while (!asked) weft::this_goroutine::sleep_for(1ms);
   });
   return 0;
 }
