@@ -41,11 +41,11 @@ struct alignas(base::kCacheLine) Lane {
 
   // Held by the thread while it writes, and by the collector while it takes what was written. Nobody sleeps holding it.
   base::Atom<std::uint32_t> busy{0};
-  bool inside = false;           // this thread's: a signal handler must not wait for itself
-  std::uint32_t generation = 0;  // the thread last wrote in it
-  std::uint64_t thread = 0;      // its kernel id: the M's number in the trace
-  std::uint64_t time = 0;        // of this section
-  std::uint64_t last_time = 0;   // of the last event
+  base::Atom<bool> inside{false};  // this thread's: a signal handler must not wait for itself
+  std::uint32_t generation = 0;    // the thread last wrote in it
+  std::uint64_t thread = 0;        // its kernel id: the M's number in the trace
+  std::uint64_t time = 0;          // of this section
+  std::uint64_t last_time = 0;     // of the last event
   std::uint64_t lost = 0;
 
   // What a reader knows: the P and the goroutine on this thread.

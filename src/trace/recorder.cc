@@ -38,7 +38,7 @@ thread_local constinit bool thread_ended = false;
 // At the thread's end its lane is free to be reused once the collector has emptied it.
 struct LaneOwner {
   bool armed = false;
-  ~LaneOwner() {
+  WEFT_OF_THE_THREAD ~LaneOwner() {
     if (current_lane != nullptr) current_lane->ended.store_release(true);  // pairs: lane.ended
     current_lane = nullptr;
     thread_ended = true;
@@ -62,18 +62,18 @@ std::uint64_t measure_frequency() noexcept {
 
 }  // namespace
 
-void prepare_thread() noexcept { lane_owner.armed = true; }  // the first access registers its destructor
+// The first access registers its destructor.
+WEFT_OF_THE_THREAD void prepare_thread() noexcept { lane_owner.armed = true; }
 
 std::uint64_t Recorder::now() const noexcept { return ((os::ticks() - base_ticks_) >> kTimeShift) + 1; }
 
 // --- lanes ---
 
-Lane* Recorder::own_lane() noexcept {
+WEFT_OF_THE_THREAD Lane* Recorder::own_lane() noexcept {
   if (WEFT_LIKELY(current_lane != nullptr)) return current_lane;
   if (thread_ended) return nullptr;  // destructors of thread_locals that use weft: their events are nobody's
   Lane* lane = new_lane();
   if (lane == nullptr) return nullptr;
-  lane->thread = static_cast<std::uint64_t>(os::thread_id());
   prepare_thread();
   current_lane = lane;
   return lane;
@@ -96,6 +96,7 @@ Lane* Recorder::new_lane() noexcept {
     lane->p = lane->g = nullptr;
     lane->p_in_call = lane->g_in_call = false;
   }
+  lane->thread = static_cast<std::uint64_t>(os::thread_id());  // before the collector can see the lane
   lanes_lock_.lock_unranked();
   lane->next = nullptr;
   if (last_lane_ != nullptr) {
@@ -114,12 +115,12 @@ Lane* Recorder::enter() noexcept {
     if (generation_.load_relaxed() != 0) suspended_.store_relaxed(true);
     return nullptr;
   }
-  if (WEFT_UNLIKELY(
-          lane->inside)) {  // a signal handler in the middle of a section: its event is lost, the trace has a gap
+  if (WEFT_UNLIKELY(lane->inside.load_relaxed())) {
+    // A signal handler in the middle of a section: its event is lost, the trace has a gap.
     suspended_.store_relaxed(true);
     return nullptr;
   }
-  lane->inside = true;
+  lane->inside.store_relaxed(true);
   for (unsigned looks = 0; WEFT_UNLIKELY(lane->busy.exchange_acquire(1) != 0); ++looks) {  // pairs: lane.busy
     if (looks < 100) {
       base::cpu_relax();

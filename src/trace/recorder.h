@@ -32,7 +32,7 @@ class Recorder {
   Lane* enter() noexcept;  // null: not recording now
   void leave(Lane& lane) noexcept {
     lane.busy.store_release(0);  // pairs: lane.busy
-    lane.inside = false;
+    lane.inside.store_relaxed(false);
   }
   // In a section: goes on in the newest generation. That is the next one at most, for the collector waits for this lane.
   bool follow(Lane& lane) noexcept;
