@@ -13,6 +13,8 @@ extern "C" void AnnotateIgnoreReadsBegin(const char* file, int line);
 extern "C" void AnnotateIgnoreReadsEnd(const char* file, int line);
 extern "C" void AnnotateIgnoreWritesBegin(const char* file, int line);
 extern "C" void AnnotateIgnoreWritesEnd(const char* file, int line);
+extern "C" void AnnotateBenignRaceSized(const char* file, int line, const volatile void* address, std::size_t size,
+                                        const char* description);
 #endif
 
 // For functions that are left by a jump: TSan would wait for their return for ever, and after some ten thousand goroutines on one
@@ -66,6 +68,14 @@ inline void fiber_adopt_thread([[maybe_unused]] Fiber& fiber, [[maybe_unused]] c
 #endif
 #if WEFT_TSAN
   fiber.handle = __tsan_get_current_fiber();
+#endif
+}
+
+// What the thread has one of, and each goroutine its own: the switch saves and restores it. For TSan goroutines that follow each
+// other on the thread would race for it.
+inline void fiber_switches([[maybe_unused]] const void* address, [[maybe_unused]] std::size_t size) {
+#if WEFT_TSAN
+  AnnotateBenignRaceSized(__FILE__, __LINE__, address, size, "saved and restored by the switch");
 #endif
 }
 

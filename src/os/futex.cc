@@ -5,7 +5,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <ctime>
+#include <limits>
 
+#include "base/sanitizer.h"
 #include "os/keep_errno.h"
 
 namespace weft::os {
@@ -20,6 +22,11 @@ void futex_wait(base::Atom<std::uint32_t>& word, std::uint32_t expected, std::in
     when.tv_nsec = deadline_ns % 1'000'000'000;
     limit = &when;
   }
+#if WEFT_TSAN
+  // TSan keeps a signal until it is called next. A wait without a limit would be restarted instead of returning.
+  when.tv_sec = limit != nullptr ? when.tv_sec : std::numeric_limits<std::int32_t>::max();
+  limit = &when;
+#endif
   // WAIT_BITSET takes an absolute time; plain WAIT a relative one, which drifts when a signal restarts it.
   syscall(SYS_futex, &word.raw(), FUTEX_WAIT_BITSET_PRIVATE, expected, limit, nullptr, FUTEX_BITSET_MATCH_ANY);
 }

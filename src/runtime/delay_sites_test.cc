@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// test-labels: no-tsan
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <weft/weft.h>

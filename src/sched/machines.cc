@@ -135,6 +135,7 @@ void machine_main(void* argument) {
   const os::StackBounds stack = os::current_thread_stack();
   arch::fiber_adopt_thread(m.fiber, stack.bottom, stack.size);
   m.errno_address = &errno;
+  arch::fiber_switches(&errno, sizeof errno);
   m.exceptions = reinterpret_cast<ExceptionGlobals*>(abi::__cxa_get_globals());
   m.current = &weft_current;
   m.tid = os::thread_id();

@@ -11,6 +11,7 @@ void spawn_anchor() noexcept {}
 namespace weft::sched {
 
 Goroutine* take_goroutine_for(Processor& p, Runnable record) noexcept {
+  [[maybe_unused]] const arch::FiberUnwatched handed_on;
   SpawnExtra& extra = extra_of(record);
   Goroutine* g = extra.g != nullptr ? extra.g : scheduler.stacks.take(p);
   if (g == nullptr) return nullptr;
@@ -22,7 +23,6 @@ Goroutine* take_goroutine_for(Processor& p, Runnable record) noexcept {
   g->parent = extra.parent;
   g->locals = extra.inherited;
   extra.inherited = nullptr;
-  [[maybe_unused]] const arch::FiberUnwatched handed_on;
   if (!extra.name.empty()) g->name = new (std::nothrow) std::string(std::move(extra.name));
   arch::fiber_release(record.record());  // the goroutine frees the extra
   return g;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// test-labels: no-tsan
 #include <cerrno>
 #include <exception>
 #include <memory>
