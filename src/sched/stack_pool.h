@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/atomic.h"
+#include "base/sanitizer.h"
 #include "os/memory.h"
 #include "os/ranked_mutex.h"
 #include "sched/goroutine.h"
@@ -22,7 +23,8 @@ namespace weft::sched {
 inline constexpr std::size_t kGuardBytes = 36 * 1024;
 inline constexpr std::size_t kDefaultStackBytes = 256 * 1024;
 inline constexpr std::size_t kMinStackBytes = 16 * 1024;
-inline constexpr std::size_t kGuardSlack = 16 * 1024;  // below the checks' guard: frames without checks, and the check itself
+// Below the checks' guard: frames without checks, and the check itself, which reports overflows. ASan's frames are larger.
+inline constexpr std::size_t kGuardSlack = (WEFT_ASAN ? 48 : 16) * 1024;
 inline constexpr std::size_t kMaxStackBytes = std::size_t{1} << 30;
 
 class StackPool {
