@@ -27,7 +27,7 @@ void assemble(weft::chan<char> west, weft::chan<std::string> printer, std::size_
 int main() {
   weft::run([] {
     constexpr std::string_view kText = "abcdefghijklmnopqrstuvwxyz0123456789";
-    for (const std::size_t width : {10, 12, 40}) {
+    for (const std::size_t width : {10u, 12u, 40u}) {
       weft::chan<char> characters;
       weft::chan<std::string> printer;
       weft::go([characters, kText]() mutable {

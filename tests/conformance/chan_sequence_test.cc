@@ -39,7 +39,7 @@ class Bench {
     log << "seed " << seed << '\n';
     channels.push_back(weft::chan<int>::nil());
     model.add(std::nullopt);
-    for (std::size_t capacity : {0, 1, 3}) {
+    for (std::size_t capacity : {0u, 1u, 3u}) {
       channels.emplace_back(capacity);
       model.add(capacity);
     }

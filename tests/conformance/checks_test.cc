@@ -26,7 +26,7 @@ class Checks : public RuntimeTest {};
 
 __attribute__((noinline)) int step(int x) {
   asm volatile("");
-  return x * 3 + 1;
+  return static_cast<int>(static_cast<unsigned>(x) * 3 + 1);
 }
 
 __attribute__((noinline)) long sum_of(int count, ...) {

@@ -107,7 +107,7 @@ TEST_P(NetRead, messages_as_large_as_the_buffer_and_smaller_ones_take_turns) {
       std::array<std::byte, 64> buffer;
       while (const std::size_t size = pair.server.read(buffer)) pair.server.write_all(std::span(buffer).first(size));
     });
-    for (const std::size_t size : {64, 10, 64, 128, 63, 65, 64}) {
+    for (const std::size_t size : {64u, 10u, 64u, 128u, 63u, 65u, 64u}) {
       for (int i = 0; i < 150; ++i) {
         std::string text(size, static_cast<char>('a' + i % 26)), back(size, ' ');
         pair.client.write(text);

@@ -13,7 +13,7 @@ using namespace weft::test;
 class WorkConservation : public RuntimeTest {};
 WEFT_AT_ALL_CONFIGURATIONS(WorkConservation);
 
-constexpr auto kBound = 20ms;
+constexpr auto kBound = 20ms * kSlowdown;
 constexpr int kTries = 9;
 
 // The caller starts `goroutines`, then computes without ever giving way until the last of them has run: how long was that?

@@ -40,7 +40,7 @@ void expect_consistent() {
 // A little of everything the scheduler does.
 void work(int rounds) {
   for (int round = 0; round < rounds; ++round) {
-    chan<int> numbers(round % 3);
+    chan<int> numbers(static_cast<std::size_t>(round % 3));
     mutex lock;
     int sum = 0;
     wait_group group;

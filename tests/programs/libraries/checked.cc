@@ -11,7 +11,7 @@ namespace {
 
 __attribute__((noinline)) int step(int x) {
   asm volatile("");
-  return x * 3 + 1;
+  return static_cast<int>(static_cast<unsigned>(x) * 3 + 1);
 }
 __attribute__((noinline)) long sum_of(int count, ...) {
   va_list list;
