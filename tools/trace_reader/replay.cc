@@ -83,14 +83,10 @@ class MachineCursor {
   }
 
   bool is_known(Arg kind, std::uint64_t id) {
-    const std::string name(format::spec(event_.type).name);
-    if (kind == Arg::kString && !generation_->has_string(id)) {
-      return fail(name + " names string " + std::to_string(id) + ", which is not in the table");
-    }
-    if (kind == Arg::kStack && !generation_->has_stack(id)) {
-      return fail(name + " names stack " + std::to_string(id) + ", which is not in the table");
-    }
-    return true;
+    const bool is_string = kind == Arg::kString;
+    if (is_string ? generation_->has_string(id) : kind != Arg::kStack || generation_->has_stack(id)) return true;
+    return fail(std::string(format::spec(event_.type).name) + " names " + (is_string ? "string " : "stack ") +
+                std::to_string(id) + ", which is not in the table");
   }
 
   const Generation* generation_;

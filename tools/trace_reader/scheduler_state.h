@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "trace_reader/range_set.h"
 #include "trace_reader/replay.h"
 
 namespace weft::tools {
@@ -36,13 +37,10 @@ class SchedulerState {
   struct Sequence {
     std::uint64_t generation = 0, number = 0;
   };
-  struct Ranges {
-    std::vector<Event> open;  // the Begin events
-  };
   struct GState {
     GoStatus status = GoStatus::kBad;
     Sequence sequence;
-    Ranges ranges;
+    RangeSet ranges;
     std::vector<std::pair<std::uint64_t, std::string>>
         regions;  // task, name: string numbers differ between generations
   };
@@ -50,7 +48,7 @@ class SchedulerState {
     ProcStatus status = ProcStatus::kBad;
     Sequence sequence;
     std::uint64_t m = trace::format::kNone;  // who holds it
-    Ranges ranges;
+    RangeSet ranges;
   };
   struct MState {
     std::uint64_t p = trace::format::kNone, g = trace::format::kNone;
@@ -87,7 +85,7 @@ class SchedulerState {
   Verdict call_end(OrderedEvent& event);
   Verdict call_end_blocked(OrderedEvent& event);
   Verdict gc(OrderedEvent& event);
-  Verdict range(OrderedEvent& event, Ranges& ranges);
+  Verdict range(OrderedEvent& event, RangeSet& ranges);
   Verdict range_of_current_g(OrderedEvent& event);
   Verdict sweep(OrderedEvent& event);
   Verdict task(OrderedEvent& event);

@@ -2,13 +2,13 @@
 #include "trace_reader/timeline.h"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
+#include "trace_reader/open_ranges.h"
 #include "trace_reader/replay.h"
+#include "trace_reader/timeline_order.h"
+#include "trace_reader/timeline_tables.h"
 
 namespace weft::tools {
 namespace {
@@ -16,65 +16,6 @@ namespace {
 namespace format = trace::format;
 using format::Event;
 using format::kNone;
-
-// Gives each distinct string and stack one index for the whole trace: their numbers in the file change with the generation.
-class Tables {
- public:
-  Tables() { string(""); }
-
-  void generation(const Generation& generation) {
-    generation_ = &generation;
-    string_cache_.clear();
-    stack_cache_.clear();
-  }
-
-  std::uint32_t string(std::string_view text) {
-    const auto [it, fresh] = string_index_.try_emplace(std::string(text), static_cast<std::uint32_t>(strings_.size()));
-    if (fresh) strings_.emplace_back(text);
-    return it->second;
-  }
-
-  std::uint32_t string_id(std::uint64_t id) {
-    const auto [it, fresh] = string_cache_.try_emplace(id, 0);
-    if (fresh) it->second = string(generation_->string(id));
-    return it->second;
-  }
-
-  std::uint32_t stack_id(std::uint64_t id) {
-    if (id == 0) return kNoIndex;
-    const auto [it, fresh] = stack_cache_.try_emplace(id, kNoIndex);
-    if (fresh) it->second = stack(generation_->stack(id));
-    return it->second;
-  }
-
-  const std::vector<StackFrame>& frames(std::uint32_t stack) const { return stacks_[stack]; }
-  std::vector<std::string> take_strings() { return std::move(strings_); }
-  std::vector<std::vector<StackFrame>> take_stacks() { return std::move(stacks_); }
-
- private:
-  std::uint32_t stack(const std::vector<Frame>& raw) {
-    std::vector<StackFrame> frames;
-    std::string key;
-    for (const Frame& frame : raw) {
-      frames.push_back({string(frame.function), string(frame.file), frame.line});
-      for (const std::uint64_t part :
-           {std::uint64_t{frames.back().function}, std::uint64_t{frames.back().file}, frame.line}) {
-        key.append(std::to_string(part)).push_back(',');
-      }
-    }
-    const auto [it, fresh] = stack_index_.try_emplace(std::move(key), static_cast<std::uint32_t>(stacks_.size()));
-    if (fresh) stacks_.push_back(std::move(frames));
-    return it->second;
-  }
-
-  const Generation* generation_ = nullptr;
-  std::vector<std::string> strings_;
-  std::vector<std::vector<StackFrame>> stacks_;
-  std::unordered_map<std::string, std::uint32_t> string_index_;
-  std::unordered_map<std::string, std::uint32_t> stack_index_;
-  std::unordered_map<std::uint64_t, std::uint32_t> string_cache_;
-  std::unordered_map<std::uint64_t, std::uint32_t> stack_cache_;
-};
 
 class Builder final : public EventSink {
  public:
@@ -288,7 +229,7 @@ class Builder final : public EventSink {
     close(g);
     line_.goroutines[g].ended = true;
     line_.goroutines[g].end = now_;
-    close_regions(g);
+    ranges_.end_regions_of(g, now_);
   }
 
   void call(const OrderedEvent& event) {
@@ -384,59 +325,31 @@ class Builder final : public EventSink {
         line_.messages.push_back({now_, g, tables_.string_id(event.args[1]), tables_.string_id(event.args[2])});
         break;
       case Event::kUserTaskBegin:
-        open_tasks_[event.args[0]] = {Range::Kind::kTask, now_, now_, g, tables_.string_id(event.args[2]),
-                                      event.args[0]};
+        ranges_.begin_task(event.args[0], range(Range::Kind::kTask, g, event.args[2], event.args[0]));
         break;
-      case Event::kUserTaskEnd: end_task(event.args[0]); break;
+      case Event::kUserTaskEnd: ranges_.end_task(event.args[0], now_); break;
       case Event::kUserRegionBegin:
-        if (g != kNoIndex) {
-          open_regions_[g].push_back(
-              {Range::Kind::kRegion, now_, now_, g, tables_.string_id(event.args[1]), event.args[0]});
-        }
+        if (g != kNoIndex) ranges_.begin_region(range(Range::Kind::kRegion, g, event.args[1], event.args[0]));
         break;
       case Event::kUserRegionEnd: end_region(event, g); break;
-      case Event::kStwBegin:
-        stop_the_world_ = Range{Range::Kind::kStopTheWorld, now_, now_, g, tables_.string_id(event.args[0]), 0};
-        break;
-      case Event::kStwEnd: end_single(stop_the_world_); break;
+      case Event::kStwBegin:      ranges_.stop_world(range(Range::Kind::kStopTheWorld, g, event.args[0], 0)); break;
+      case Event::kStwEnd:        ranges_.start_world(now_); break;
       case Event::kGcActive:
-      case Event::kGcBegin:
-        if (!gc_) gc_ = Range{Range::Kind::kGc, now_, now_, kNoIndex, tables_.string("GC"), 0};
-        break;
-      case Event::kGcEnd: end_single(gc_); break;
-      default:            break;
+      case Event::kGcBegin:       ranges_.begin_gc({Range::Kind::kGc, now_, now_, kNoIndex, tables_.string("GC"), 0}); break;
+      case Event::kGcEnd:         ranges_.end_gc(now_); break;
+      default:                    break;
     }
   }
 
-  void keep_range(Range range) {
-    range.end = now_;
-    line_.ranges.push_back(range);
+  Range range(Range::Kind kind, std::uint32_t g, std::uint64_t name, std::uint64_t task) {
+    return {kind, now_, now_, g, tables_.string_id(name), task};
   }
-  void end_single(std::optional<Range>& range) {
-    if (range) keep_range(*range);
-    range.reset();
-  }
-  void end_task(std::uint64_t id) {
-    const auto it = open_tasks_.find(id);
-    if (it == open_tasks_.end()) return;
-    keep_range(it->second);
-    open_tasks_.erase(it);
-  }
+
   void end_region(const OrderedEvent& event, std::uint32_t g) {
     if (g == kNoIndex) return;
-    const auto it = open_regions_.find(g);
-    if (it != open_regions_.end() && !it->second.empty()) {
-      keep_range(it->second.back());
-      it->second.pop_back();
-    } else {
-      keep_range({Range::Kind::kRegion, 0, now_, g, tables_.string_id(event.args[1]), event.args[0]});
-    }
-  }
-  void close_regions(std::uint32_t g) {
-    const auto it = open_regions_.find(g);
-    if (it == open_regions_.end()) return;
-    for (const Range& range : it->second) keep_range(range);
-    open_regions_.erase(it);
+    Range unknown = range(Range::Kind::kRegion, g, event.args[1], event.args[0]);
+    unknown.start = 0;
+    ranges_.end_region(g, unknown, now_);
   }
 
   // --- the end ---
@@ -451,99 +364,15 @@ class Builder final : public EventSink {
       }
     }
     for (std::uint32_t p = 0; p < open_procs_.size(); ++p) close_proc(p);
-    end_single(stop_the_world_);
-    end_single(gc_);
-    for (const auto& [id, range] : open_tasks_) keep_range(range);
-    for (const auto& [g, regions] : open_regions_) {
-      for (const Range& range : regions) keep_range(range);
-    }
-    std::sort(line_.ranges.begin(), line_.ranges.end(), [](const Range& a, const Range& b) {
-      return std::tie(a.start, b.end, a.kind, a.g, a.name, a.task) <
-             std::tie(b.start, a.end, b.kind, b.g, b.name, b.task);
-    });
+    ranges_.end_all(now_);
     line_.strings = tables_.take_strings();
     line_.stacks = tables_.take_stacks();
-    sort_machines();
-    sort_goroutines();
-  }
-
-  static std::vector<std::uint32_t> sort_ids(std::vector<std::uint64_t>& ids) {
-    std::vector<std::uint32_t> order(ids.size());
-    std::iota(order.begin(), order.end(), 0u);
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return ids[a] < ids[b]; });
-    std::vector<std::uint32_t> moved(ids.size());
-    std::vector<std::uint64_t> sorted(ids.size());
-    for (std::uint32_t i = 0; i < order.size(); ++i) {
-      moved[order[i]] = i;
-      sorted[i] = ids[order[i]];
-    }
-    ids = std::move(sorted);
-    return moved;
-  }
-
-  static void move(std::uint32_t& index, const std::vector<std::uint32_t>& moved) {
-    if (index != kNoIndex) index = moved[index];
-  }
-
-  void sort_machines() {
-    const std::vector<std::uint32_t> ms = sort_ids(line_.ms);
-    const std::vector<std::uint32_t> ps = sort_ids(line_.ps);
-    for (GoSpan& span : line_.spans) {
-      move(span.m, ms);
-      move(span.p, ps);
-    }
-    for (ProcSpan& span : line_.proc_spans) {
-      move(span.m, ms);
-      move(span.p, ps);
-    }
-    for (Sample& sample : line_.samples) {
-      move(sample.m, ms);
-      move(sample.p, ps);
-    }
-    std::sort(line_.proc_spans.begin(), line_.proc_spans.end(),
-              [](const ProcSpan& a, const ProcSpan& b) { return a.p != b.p ? a.p < b.p : a.start < b.start; });
-  }
-
-  void sort_goroutines() {
-    std::vector<Goroutine>& goroutines = line_.goroutines;
-    std::vector<std::uint32_t> order(goroutines.size());
-    std::iota(order.begin(), order.end(), 0u);
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return goroutines[a].id != goroutines[b].id ? goroutines[a].id < goroutines[b].id : a < b;
-    });
-    std::vector<std::uint32_t> moved(order.size());
-    std::vector<Goroutine> sorted;
-    sorted.reserve(order.size());
-    for (std::uint32_t i = 0; i < order.size(); ++i) {
-      moved[order[i]] = i;
-      sorted.push_back(goroutines[order[i]]);
-    }
-    goroutines = std::move(sorted);
-    for (Goroutine& goroutine : goroutines) move(goroutine.creator, moved);
-    for (Range& range : line_.ranges) move(range.g, moved);
-    for (Message& message : line_.messages) move(message.g, moved);
-    for (Sample& sample : line_.samples) move(sample.g, moved);
-    for (GoSpan& span : line_.spans) {
-      move(span.g, moved);
-      move(span.by, moved);
-    }
-    // The spans of each goroutine are in order of time already.
-    for (const GoSpan& span : line_.spans) ++goroutines[span.g].spans;
-    std::uint32_t first = 0;
-    for (Goroutine& goroutine : goroutines) {
-      goroutine.first_span = first;
-      first += std::exchange(goroutine.spans, 0);
-    }
-    std::vector<GoSpan> by_goroutine(line_.spans.size());
-    for (const GoSpan& span : line_.spans) {
-      Goroutine& goroutine = goroutines[span.g];
-      by_goroutine[goroutine.first_span + goroutine.spans++] = span;
-    }
-    line_.spans = std::move(by_goroutine);
+    put_in_order(line_);
   }
 
   Timeline line_;
-  Tables tables_;
+  TimelineTables tables_;
+  OpenRanges ranges_{line_.ranges};
   const Generation* generation_ = nullptr;
   bool first_generation_ = true;
   std::optional<std::int64_t> origin_;
@@ -552,9 +381,6 @@ class Builder final : public EventSink {
   std::vector<GoSpan> open_;  // the current span of each goroutine
   std::vector<std::optional<ProcSpan>> open_procs_;
   std::unordered_map<std::uint64_t, std::uint32_t> call_on_;  // the last goroutine in a call on an M
-  std::map<std::uint64_t, Range> open_tasks_;
-  std::map<std::uint32_t, std::vector<Range>> open_regions_;
-  std::optional<Range> stop_the_world_, gc_;
 };
 
 }  // namespace
