@@ -35,7 +35,7 @@ class group {
 
   // f() or f(const context&).
   template <class F>
-  void go(F&& f) {
+  WEFT_ALWAYS_INLINE void go(F&& f) {
     detail::refuse_empty(f);
     chan<std::monostate> places = places_;
     if (places) places.send({});

@@ -58,7 +58,7 @@ class wait_group {
 
   // add(); go(f); done() when f returns. If f throws, the process ends and no wait() returns.
   template <class F>
-  void go(F&& f) {
+  WEFT_ALWAYS_INLINE void go(F&& f) {
     detail::refuse_empty(f);
     add(1);
     struct guard {

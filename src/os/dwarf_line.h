@@ -105,6 +105,7 @@ class LineIndex {
   SourcePath path(const LineEntry& entry) const noexcept {
     return source_path(sections_, entry.unit, entry.file);
   }
+  const LineSections& sections() const noexcept { return sections_; }
   std::size_t size() const noexcept { return sequences_.size(); }
 
  private:

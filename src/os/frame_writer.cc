@@ -17,6 +17,7 @@
 #include <type_traits>
 
 #include "base/atomic.h"
+#include "os/dwarf_inline.h"
 #include "os/dwarf_line.h"
 #include "os/elf_image.h"
 #include "os/symbolizer.h"
@@ -275,6 +276,7 @@ void resolve(int module, const ElfImage& image) noexcept {
     frame.offset = *address - function->address;
   }
   const LineSections sections = line_sections(image);
+  const InlineSections inlined = inline_sections(image);
   LineScanner scanner(sections);
   for (LineSequence sequence; scanner.next(sequence);) {
     if (sequence.low == 0) continue;  // what is left of a function that the linker dropped
@@ -284,7 +286,7 @@ void resolve(int module, const ElfImage& image) noexcept {
           frame.address >= sequence.high)
         continue;
       const auto line = find_line(sections, sequence, frame.address);
-      if (line) frame.line = *line;
+      if (line) frame.line = leave_own_headers(inlined, sections, frame.address, *line);
       frame.has_line = line.has_value();
     }
   }

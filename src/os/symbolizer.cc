@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "os/dwarf_inline.h"
 #include "os/dwarf_line.h"
 #include "os/elf_image.h"
 
@@ -133,9 +134,11 @@ class Module {
                                   image_.section(".debug_str")};
       lines_.emplace(sections, [this](std::uint64_t low) { return image_.is_code(low); });
     }
-    if (const auto entry = lines_->find(address)) {
-      symbol.file = lines_->path(*entry).to_string();
-      symbol.line = entry->line;
+    if (const auto found = lines_->find(address)) {
+      const LineEntry entry =
+          leave_own_headers(inline_sections(image_), lines_->sections(), address, *found);
+      symbol.file = lines_->path(entry).to_string();
+      symbol.line = entry.line;
     }
     return symbol;
   }

@@ -263,6 +263,11 @@ static __attribute__((noinline)) void static_function() {
   show("static", pc, line);
 }
 
+static __attribute__((noinline)) void user_of_headers() {
+  const char* pc = weft_probe_outer(here); const unsigned line = __LINE__;
+  show("inlined", pc, line);
+}
+
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   if (mode == "unlink") unlink(argv[0]);
@@ -287,8 +292,21 @@ int main(int argc, char** argv) {
     return 0;
   }
   static_function();
+  user_of_headers();
   Widget().poke(static_cast<float>(argc));
   show("unsized", reinterpret_cast<const char*>(probe_unsized) + 2, 0);
+}
+)";
+
+// In a directory as weft's own headers are.
+const char kProbeHeader[] = R"(
+__attribute__((always_inline)) inline const char* weft_probe_inner(const char* (*here)()) {
+  const char* pc = here();
+  asm volatile("" : "+r"(pc));
+  return pc;
+}
+__attribute__((always_inline)) inline const char* weft_probe_outer(const char* (*here)()) {
+  return weft_probe_inner(here);
 }
 )";
 
@@ -314,8 +332,10 @@ class SymbolizerBuilds : public testing::Test {
     shared_->can_run = test::Compiler::run(shared_->scratch.file("empty")).status == 0;
     if (!shared_->can_run) return;
     shared_->scratch.write("probe.cc", kProbe);
+    std::filesystem::create_directories(shared_->scratch.file("include/weft"));
+    shared_->scratch.write("include/weft/probe.h", kProbeHeader);
     shared_->scratch.write("library.cc", kLibrary);
-    for (const std::string name : {"symbolizer", "frame_writer", "elf_image", "dwarf_line", "backtrace"}) {
+    for (const std::string name : {"symbolizer", "frame_writer", "elf_image", "dwarf_line", "dwarf_inline", "backtrace"}) {
       const std::string object = shared_->scratch.file(name + ".o");
       shared_->compile("-O1 -g0 -fPIE -c -o " + object + " " + shared_->compile.source("os/" + name + ".cc"));
       shared_->objects += " " + object;
@@ -334,7 +354,8 @@ class SymbolizerBuilds : public testing::Test {
   static bool is_emulated() { return std::getenv("WEFT_TEST_RUNNER") != nullptr; }
 
   static std::string build_arguments(const std::string& flags) {
-    return flags + " -o " + shared_->scratch.file("probe") + " " + shared_->scratch.file("probe.cc") +
+    return flags + " -include " + shared_->scratch.file("include/weft/probe.h") + " -o " + shared_->scratch.file("probe") + " " +
+           shared_->scratch.file("probe.cc") +
            shared_->objects + " -ldl -lpthread";
   }
 
@@ -359,6 +380,7 @@ class SymbolizerBuilds : public testing::Test {
               "void (anonymous namespace)::Widget::poke<float>(float)|" + file + "|" + line + "|" + module)
         << output;
     EXPECT_EQ(got["unsized"].substr(0, 14), "probe_unsized|") << output;
+    EXPECT_EQ(got["inlined"], "user_of_headers()|" + file + "|" + line + "|" + module) << "the user's line\n" << output;
     // The same by write_frames().
     EXPECT_NE(output.find("\n  static_function()\n      "), std::string::npos) << output;
     EXPECT_EQ(output.find("/probe.cc:") != std::string::npos, line != "no line") << output;

@@ -13,6 +13,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "trace_reader/replay.h"
 
@@ -47,6 +49,8 @@ struct Contents final : EventSink {
       case Event::kGoCreateBlocked:
         ++created;
         goroutines.insert(it.args[0]);
+        add_line(first_lines, it.args[1]);
+        add_line(spawn_lines, it.args[2]);
         break;
       case Event::kGoDestroy: goroutines.erase(it.context.g); break;
       case Event::kGoStart:   ++started; break;
@@ -68,8 +72,17 @@ struct Contents final : EventSink {
   }
   std::set<std::uint64_t> call_stacks;
   std::set<std::string> call_functions, sampled_functions;
+  // "file.cc:12": the first frames of goroutines, and of those who spawned them.
+  std::set<std::string> first_lines, spawn_lines;
 
  private:
+  void add_line(std::set<std::string>& lines, std::uint64_t stack) {
+    const std::vector<Frame>& frames = current_->stack(stack);
+    if (frames.empty()) return;
+    const std::string_view file = frames.front().file;
+    lines.insert(std::string(file.substr(file.rfind('/') + 1)) + ":" + std::to_string(frames.front().line));
+  }
+
   const Generation* current_ = nullptr;
 };
 

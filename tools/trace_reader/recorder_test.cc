@@ -261,6 +261,35 @@ TEST_P(Trace, holds_tasks_regions_logs_and_names) {
   expect_go_reads(file);
 }
 
+// All on one line each: a statement of several has several.
+TEST_P(Trace, names_the_users_line_of_each_spawn) {
+  const RecordedTrace file("spawns");
+  std::set<std::string> expected;
+  const auto expect_line = [&](unsigned line) { expected.insert("recorder_test.cc:" + std::to_string(line)); };
+  run([&] {
+    trace::start(file.path());
+    wait_group group;
+    group.add(2);
+    // clang-format off
+    go([&] { group.done(); }); expect_line(__LINE__);
+    go({.name = "with options"}, [&] { group.done(); }); expect_line(__LINE__);
+    group.go([] {}); expect_line(__LINE__);
+    auto task = spawn([] {}); expect_line(__LINE__);
+    // clang-format on
+    group.wait();
+    task.join();
+    trace::stop();
+  });
+  const Contents result = file.check();
+  EXPECT_TRUE(result.ok()) << result.error;
+  for (const std::string& line : expected) {
+    EXPECT_TRUE(result.spawn_lines.contains(line))
+        << line << " is not where anybody spawned, but " << testing::PrintToString(result.spawn_lines);
+    EXPECT_TRUE(result.first_lines.contains(line))
+        << line << " is nobody's first frame, but " << testing::PrintToString(result.first_lines);
+  }
+}
+
 // Code without checks that gives way to nobody; the flag is set by a goroutine behind it.
 __attribute__((noinline)) void compute_until(const std::atomic<bool>& flag) {
   while (!flag.load(std::memory_order_relaxed)) asm volatile("");

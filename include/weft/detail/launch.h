@@ -65,11 +65,11 @@ inline bool encode_code_address(const void* address, std::int32_t& distance) noe
   return distance == wide;
 }
 
-// Where the inlined call stands in the user's code.
+// Where the inlined call stands in the user's code: an address inside an instruction of it.
 WEFT_ALWAYS_INLINE const void* here() noexcept {
   const void* address = nullptr;
 #if defined(__x86_64__)
-  asm("leaq 0(%%rip), %0" : "=r"(address));
+  asm("leaq -1(%%rip), %0" : "=r"(address));
 #elif defined(__aarch64__)
   asm("adr %0, ." : "=r"(address));
 #endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "os/byte_cursor.h"
+#include "os/dwarf_line.h"
+
+// From code that was inlined to the calls that brought it there, by .debug_info (DWARF 3 to 5).
+//   Job         the line of a goroutine's start, of a send or a lock is the user's, not the one in weft's header whose body stands
+//               there: .debug_line knows only the innermost.
+//   How         the unit whose ranges hold the address is walked entry by entry: a lambda's body may stand inside a function that is
+//               elsewhere, so nothing can be left out. Some milliseconds for a large unit; asked for lines in weft's headers only.
+//   Robustness  as dwarf_line.h: untrusted bytes, every step consumes input, nothing is allocated. Compressed or split debug
+//               information gives no answer.
+namespace weft::os {
+
+struct InlineSections {
+  Bytes info;      // .debug_info
+  Bytes abbrev;    // .debug_abbrev
+  Bytes ranges;    // .debug_ranges: DWARF 3, 4
+  Bytes rnglists;  // .debug_rnglists: DWARF 5
+  Bytes addr;      // .debug_addr: DWARF 5
+};
+
+// Where the inlined functions around the address were called, the innermost call first. Returns how many were written.
+std::size_t find_inlined_calls(const InlineSections& sections, std::uint64_t address,
+                               std::span<LineEntry> out) noexcept;
+
+// `line`, or if that is in one of weft's public headers the innermost call around it that is not.
+LineEntry leave_own_headers(const InlineSections& sections, const LineSections& lines, std::uint64_t address,
+                            const LineEntry& line) noexcept;
+
+// Any image with section(name).
+template <class Image>
+InlineSections inline_sections(const Image& image) noexcept {
+  return {image.section(".debug_info"), image.section(".debug_abbrev"), image.section(".debug_ranges"),
+          image.section(".debug_rnglists"), image.section(".debug_addr")};
+}
+
+}  // namespace weft::os
