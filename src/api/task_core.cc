@@ -46,7 +46,7 @@ task_core::task_core() : id_(reserve_id()) {}
 void task_core::begin() noexcept {
   sched::Goroutine* g = os::current_g();
   if (g->id == id_) return;
-  if (trace::recording()) sched::trace_rename(g);
+  if (trace::recording()) arch::cold_call<sched::trace_rename>(reinterpret_cast<std::uintptr_t>(g), 0);
   g->id = id_;
 }
 

@@ -6,10 +6,15 @@
 
 // A call that costs nothing where it is not made. An ordinary call in a branch that is never taken still makes the compiler save
 // registers at the function's entry and keep values away from the others: up to fifteen instructions a function. This one preserves the
-// general registers itself.
+// general registers itself and takes its arguments from wherever they are.
 //   Red zone  the caller may be a leaf function in the compiler's eyes and use the 128 bytes below its stack pointer.
 //   Vectors   are declared clobbered: nothing on these paths keeps values in them.
+//   Function  must be hidden (WEFT_COLD_CALLED): then its address is a constant in position-independent code, too.
 namespace weft::arch {
+
+#define WEFT_COLD_CALLED __attribute__((noinline, visibility("hidden")))
+
+using ColdFunction = void (*)(std::uintptr_t, std::uintptr_t) noexcept;
 
 #if defined(__x86_64__) && !WEFT_ASAN && !WEFT_TSAN
 #if defined(__AVX512F__)
@@ -19,22 +24,25 @@ namespace weft::arch {
 #else
 #define WEFT_MORE_VECTORS
 #endif
-inline void cold_call(void (*function)(std::uintptr_t, std::uintptr_t), std::uintptr_t first,
-                      std::uintptr_t second) noexcept {
+template <ColdFunction Function>
+inline void cold_call(std::uintptr_t first, std::uintptr_t second) noexcept {
   asm volatile(
       "leaq -128(%%rsp), %%rsp\n\t"
+      "pushq %[first]\n\t"
+      "pushq %[second]\n\t"
+      "pushq %c[function]@GOTPCREL(%%rip)\n\t"
       "call weft_cold_call\n\t"
-      "leaq 128(%%rsp), %%rsp"
-      : "+a"(function), "+D"(first), "+S"(second)
+      "leaq 152(%%rsp), %%rsp"
       :
+      : [function] "i"(Function), [first] "r"(first), [second] "re"(second)
       : "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
         "xmm11", "xmm12", "xmm13", "xmm14", "xmm15" WEFT_MORE_VECTORS);
 }
 #undef WEFT_MORE_VECTORS
 #else
-inline void cold_call(void (*function)(std::uintptr_t, std::uintptr_t), std::uintptr_t first,
-                      std::uintptr_t second) noexcept {
-  function(first, second);
+template <ColdFunction Function>
+inline void cold_call(std::uintptr_t first, std::uintptr_t second) noexcept {
+  Function(first, second);
 }
 #endif
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * weft_cold_call: rax a function, rdi and rsi its arguments. Preserves all general registers but these three, and no vector registers
- * (arch/cold_call.h tells the compiler so). */
+ * weft_cold_call: calls a function with two arguments, all three on the stack: the function was pushed last, the first argument first.
+ * Preserves all general registers and no vector registers (arch/cold_call.h tells the compiler so). */
 #if defined(__x86_64__)
   .text
   .globl weft_cold_call
@@ -14,21 +14,29 @@ weft_cold_call:
   .cfi_rel_offset %rbp, 0
   movq %rsp, %rbp
   .cfi_def_cfa_register %rbp
+  pushq %rax
   pushq %rcx
   pushq %rdx
+  pushq %rsi
+  pushq %rdi
   pushq %r8
   pushq %r9
   pushq %r10
   pushq %r11
+  movq 32(%rbp), %rdi
+  movq 24(%rbp), %rsi
   andq $-16, %rsp
-  call *%rax
-  leaq -48(%rbp), %rsp
+  call *16(%rbp)
+  leaq -72(%rbp), %rsp
   popq %r11
   popq %r10
   popq %r9
   popq %r8
+  popq %rdi
+  popq %rsi
   popq %rdx
   popq %rcx
+  popq %rax
   popq %rbp
   .cfi_def_cfa %rsp, 8
   ret

@@ -379,7 +379,7 @@ void submit(Runnable record) noexcept {
   Processor* p = os::current_p();
   arch::fiber_release(record.record());
   count(p, Counter::kSpawns);
-  if (trace::recording()) arch::cold_call(trace_spawn, record.bits(), 0);
+  if (trace::recording()) arch::cold_call<trace_spawn>(record.bits(), 0);
   if (WEFT_UNLIKELY(record.has_extra()) && extra_of(record).idle) {
     scheduler.idle_priority.push(record);
     wake_for_queued_work(p);

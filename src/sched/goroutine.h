@@ -38,7 +38,8 @@ struct SpawnExtra {
   std::uint64_t parent = 0;
   Locals* inherited = nullptr;
   trace::Mark mark;
-  Goroutine* g = nullptr;  // with a stack of its own size: taken at the spawn, so that who asks for too much hears of it there
+  Goroutine* g =
+      nullptr;  // with a stack of its own size: taken at the spawn, so that who asks for too much hears of it there
 };
 
 enum GFlags : std::uint8_t {
@@ -85,8 +86,8 @@ struct alignas(base::kCacheLine) Goroutine {
 
   std::string* name = nullptr;
   std::uint64_t parent = 0;
-  std::uint32_t stack_bytes = 0;  // usable
-  std::uint32_t tenants = 0;      // goroutines that have run on this stack
+  std::uint32_t stack_bytes = 0;                           // usable
+  std::uint32_t tenants = 0;                               // goroutines that have run on this stack
   const detail::preemptible_scope* preemptible = nullptr;  // the innermost one (preempt.h)
   arch::Fiber fiber;
 
@@ -94,15 +95,15 @@ struct alignas(base::kCacheLine) Goroutine {
 };
 
 // The tracer is on: tells it of the move that g is about to make.
-void trace_move(std::uintptr_t g, std::uintptr_t from_and_to) noexcept;
+WEFT_COLD_CALLED void trace_move(std::uintptr_t g, std::uintptr_t from_and_to) noexcept;
 
 // Every change of state goes through here: the check, and the tracer's hook. A plain store: the owner writes.
 inline void transition(Goroutine* g, GStatus from, GStatus to) noexcept {
   WEFT_DCHECK(g->status.load_relaxed() == from, "a goroutine changes state only from the state its owner put it in");
   WEFT_DCHECK(is_legal_move(from, to), "a goroutine moves only along the table in status.h");
   if (trace::recording())
-    arch::cold_call(trace_move, reinterpret_cast<std::uintptr_t>(g),
-                    static_cast<std::uintptr_t>(from) << 8 | static_cast<std::uintptr_t>(to));
+    arch::cold_call<trace_move>(reinterpret_cast<std::uintptr_t>(g),
+                                static_cast<std::uintptr_t>(from) << 8 | static_cast<std::uintptr_t>(to));
   g->status.store_relaxed(to);  // published together with the G by the queue or switch that follows
 }
 

@@ -64,7 +64,7 @@ void skip_runtime(trace::Place& place, void* (&pcs)[WalkedStack::kMax]) noexcept
 
 __attribute__((noinline)) trace::Place trace_place() noexcept { return WEFT_PLACE; }
 
-__attribute__((noinline)) void trace_move(std::uintptr_t address, std::uintptr_t from_and_to) noexcept {
+void trace_move(std::uintptr_t address, std::uintptr_t from_and_to) noexcept {
   using enum GStatus;
   auto* g = reinterpret_cast<Goroutine*>(address);
   const auto from = static_cast<GStatus>(from_and_to >> 8), to = static_cast<GStatus>(from_and_to & 0xff);
@@ -118,7 +118,7 @@ void trace_acquire(Processor& p) noexcept {
 
 __attribute__((noinline)) void trace_release(Processor&) noexcept { trace::proc_stop(WEFT_PLACE); }
 
-__attribute__((noinline)) void trace_spawn(std::uintptr_t bits, std::uintptr_t) noexcept {
+void trace_spawn(std::uintptr_t bits, std::uintptr_t) noexcept {
   const Runnable record = Runnable::from_bits(bits);
   if (!record.has_extra()) return;  // prepared before the session began: created when it starts
   SpawnExtra& extra = extra_of(record);
@@ -132,8 +132,9 @@ __attribute__((noinline)) void trace_spawn(std::uintptr_t bits, std::uintptr_t) 
   trace::go_create(place, {&extra.mark, extra.id, origin_of(*record.record())});
 }
 
-__attribute__((noinline)) void trace_rename(Goroutine* g) noexcept {
-  trace::go_destroy(WEFT_PLACE);
+void trace_rename(std::uintptr_t address, std::uintptr_t) noexcept {
+  auto* g = reinterpret_cast<Goroutine*>(address);
+  trace::go_destroy(WEFT_PLACE_OF_COLD_CALL);
   g->mark.word.store_relaxed(0);
 }
 

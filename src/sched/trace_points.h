@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "arch/cold_call.h"
 #include "sched/scheduler.h"
 #include "trace/emit.h"
 
@@ -11,9 +12,9 @@ namespace weft::sched {
 
 void trace_acquire(Processor& p) noexcept;  // p is about to be this thread's
 void trace_release(Processor& p) noexcept;
-void trace_spawn(std::uintptr_t runnable_bits, std::uintptr_t) noexcept;  // by cold_call()
+WEFT_COLD_CALLED void trace_spawn(std::uintptr_t runnable_bits, std::uintptr_t) noexcept;  // by cold_call()
 // The running goroutine, spawned before the session began, is about to change its id: to readers it ends, and another appears.
-void trace_rename(Goroutine* g) noexcept;
+WEFT_COLD_CALLED void trace_rename(std::uintptr_t g, std::uintptr_t) noexcept;  // by cold_call()
 void trace_world_stopping() noexcept;
 void trace_world_started() noexcept;
 void trace_maxprocs(std::uint32_t n) noexcept;

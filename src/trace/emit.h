@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "arch/flag_test.h"
 #include "base/atomic.h"
 #include "base/check.h"
 
@@ -45,8 +46,12 @@ struct Other {
 // Each thread that may be interrupted by the preemption signal calls it once before: there it could not allocate.
 void prepare_thread() noexcept;
 
-extern base::Atom<std::uint32_t> recording_flag;
-inline bool recording() noexcept { return WEFT_UNLIKELY(recording_flag.load_relaxed() != 0); }
+extern __attribute__((visibility("hidden"))) base::Atom<std::uint32_t> recording_flag;
+#if defined(WEFT_NO_TRACE_POINTS)  // to count what they cost (bench/counts/check --trace-points)
+inline bool recording() noexcept { return false; }
+#else
+inline bool recording() noexcept { return arch::is_set(recording_flag); }
+#endif
 
 // Reasons and kinds are entries of the table given to set_reasons(): small numbers, known before the first event.
 using Reason = std::uint8_t;

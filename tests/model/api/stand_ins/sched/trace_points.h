@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <cstdint>
+
+#include "arch/cold_call.h"
 #include "sched/dispatch.h"
 
 // Nothing is recorded in a simulation.
@@ -8,5 +11,5 @@ inline bool recording() { return false; }
 }  // namespace weft::trace
 
 namespace weft::sched {
-inline void trace_rename(Goroutine*) {}
+inline void trace_rename(std::uintptr_t, std::uintptr_t) noexcept {}
 }  // namespace weft::sched
