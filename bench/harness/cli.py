@@ -29,6 +29,7 @@ examples:
   bench/run --scaling                           curves: cost against number of tasks and of Ps
   bench/run --readme-table result.json          the README's table of a stored result
   bench/run preemption [--help]                 what preemption checks cost the code they are in
+  bench/run tracing [--help]                    what recording a trace costs while it goes on
 
 exit status: 0 good, 1 a significant regression or nothing could be measured, 2 wrong usage."""
 

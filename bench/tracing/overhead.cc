@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What tracing costs while it is on: the same work with and without a trace being written, in turn, and the ratio of the medians.
-//   weft build -O2 bench/tracing/overhead.cc -o overhead && ./overhead [ROUNDS]
+// What tracing costs while it is on: the same work with and without a trace being written, in turn.
+//   bench/run tracing
 //   pipeline   items through four stages of 5 us of computing each, over channels of 16: the shape of a server's day
 //   ping-pong  two goroutines and two channels without a buffer: nothing but scheduling
 #include <algorithm>
@@ -39,17 +39,18 @@ void calibrate() {
 }
 
 void pipeline() {
-  constexpr int kItems = 10'000, kStages = 4;
+  constexpr std::uint64_t kItems = 20'000;
+  constexpr std::size_t kStages = 4;
   std::vector<weft::chan<std::uint64_t>> links;
-  for (int i = 0; i <= kStages; ++i) links.emplace_back(16);
+  for (std::size_t i = 0; i <= kStages; ++i) links.emplace_back(16);
   weft::wait_group stages;
-  for (int i = 0; i < kStages; ++i)
+  for (std::size_t i = 0; i < kStages; ++i)
     stages.go([in = links[i], out = links[i + 1]]() mutable {
       for (std::uint64_t item : in) out.send(compute(item));
       out.close();
     });
   stages.go([out = links[0]]() mutable {
-    for (int i = 0; i < kItems; ++i) out.send(i);
+    for (std::uint64_t i = 0; i < kItems; ++i) out.send(i);
     out.close();
   });
   for ([[maybe_unused]] std::uint64_t item : links[kStages]) continue;
@@ -57,9 +58,9 @@ void pipeline() {
 }
 
 void ping_pong() {
-  constexpr int kRounds = 200'000;
+  constexpr int kRounds = 300'000;
   weft::chan<int> there, back;
-  weft::go([&] {
+  auto other = weft::spawn([&] {
     for (int n : there) back.send(n);
   });
   for (int i = 0; i < kRounds; ++i) {
@@ -67,38 +68,40 @@ void ping_pong() {
     static_cast<void>(back.recv());
   }
   there.close();
+  other.join();
 }
 
-double seconds(void (*work)()) {
+template <class F>
+double seconds(F&& work) {
   const auto from = Clock::now();
   work();
   return std::chrono::duration<double>(Clock::now() - from).count();
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
+// One line a round; who goes first changes from round to round. Until the file is complete is part of the traced time.
 void compare(const char* name, void (*work)(), int rounds, const std::string& path) {
-  std::vector<double> off, on;
-  work();
-  for (int i = 0; i < rounds; ++i) {
-    off.push_back(seconds(work));
-    weft::trace::start(path);
-    on.push_back(seconds(work));
+  const auto traced_work = [&] {
+    work();
     weft::trace::stop();
+  };
+  for (int i = -1; i < rounds; ++i) {
+    double off = 0;
+    if (i % 2 == 0) off = seconds(work);
+    weft::trace::start(path);
+    const double traced = seconds(traced_work);
+    if (i % 2 != 0) off = seconds(work);
+    if (i < 0) continue;  // the first time reads the program's symbols
+    std::printf("{\"workload\": \"%s\", \"procs\": %d, \"off_s\": %.9f, \"traced_s\": %.9f, \"bytes\": %ju}\n", name,
+                weft::runtime::maxprocs(), off, traced, std::uintmax_t{std::filesystem::file_size(path)});
+    std::fflush(stdout);
   }
-  std::printf("%-10s P=%d  off %7.2f ms  traced %7.2f ms  ratio %.3f  (%.1f MB a run)\n", name, weft::runtime::maxprocs(),
-              median(off) * 1e3, median(on) * 1e3, median(on) / median(off),
-              static_cast<double>(std::filesystem::file_size(path)) / 1e6);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 9;
-  const std::string path = std::filesystem::temp_directory_path() / "weft-overhead.trace";
+  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 15;
+  const std::string path = argc > 2 ? argv[2] : std::filesystem::temp_directory_path() / "weft-overhead.trace";
   calibrate();
   weft::run([&] {
     for (int processors : {1, 2}) {
