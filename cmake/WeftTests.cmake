@@ -20,6 +20,7 @@
 #                              model.api.x.MUTANT one for each `// mutant:` in it (tests/support/make_mutant.py)
 #   tools/lint/check_x.py      lint.x             static checks of the tree
 #   tests/trace/run_traced.py  trace.NAME         a conformance or stress test or an example once more, traced: the trace must be valid
+#                              trace-quick.NAME   the same of tests, in one configuration: what `weft test` runs without --all
 #   tests/model/x.pml          spin.x.RUN         SPIN; one entry for each ` * run: NAME pass|fail FLAGS` line in it
 #
 # Each entry carries its kind as a ctest label. A comment line near the top of the file may add to it:
@@ -68,6 +69,7 @@ if(WEFT_BUILD_TESTS AND TARGET weft-tools AND NOT CMAKE_CROSSCOMPILING AND weft_
   set(weft_traced_tests ON)
 endif()
 set(weft_traced_cases "-*/1_classic:*/2_global:*/4_classic")
+set(weft_traced_quick_cases "-*/1_*:*/2_global:*/4_*")
 
 # GoogleTest: the installed one, or Debian's sources of it when compiling for another machine.
 macro(weft_need_gtest)
@@ -183,9 +185,13 @@ function(weft_gtest source kind name)
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/${name}.xml")
   weft_finish_test(${name} ${target} "${labels}" ${timeout})
   if(weft_traced_tests AND kind MATCHES "^(conformance|stress)$")
-    add_test(NAME trace.${name} COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/trace/run_traced.py"
+    set(script "${PROJECT_SOURCE_DIR}/tests/trace/run_traced.py")
+    add_test(NAME trace.${name} COMMAND Python3::Interpreter "${script}"
       $<TARGET_FILE:weft-tools> -- $<TARGET_FILE:${target}> --gtest_filter=${weft_traced_cases})
     weft_finish_test(trace.${name} ${target} trace ${timeout})
+    add_test(NAME trace-quick.${name} COMMAND Python3::Interpreter "${script}" --quick
+      $<TARGET_FILE:weft-tools> -- $<TARGET_FILE:${target}> --gtest_filter=${weft_traced_quick_cases})
+    weft_finish_test(trace-quick.${name} ${target} trace-quick ${timeout})
   endif()
 endfunction()
 

@@ -6,13 +6,13 @@
 # `skip REASON` when what it would check is not there. Order: cheap and telling first.
 
 all_stages=(lint dev trace release clang model asan tsan aarch64 consumers command bench)
-default_stages=(lint dev model consumers command bench)
+default_stages=(lint dev trace model consumers command bench)
 quick_stages=(lint dev)
 
 total_passed=0 total_failed=0 total_skipped=0
 stage_passed=0 stage_failed=0 stage_skipped=0
 failures=()
-filter='' long=no stage=''
+filter='' long=no thorough=no stage=''
 
 count() {
   stage_passed=$((stage_passed + $1))
@@ -113,7 +113,10 @@ target_of() {
     unit.* | conformance.* | stress.* | long.*) echo "test_${1//./_}" ;;
     program.* | example.* | model.*) echo "${1//./_}" ;;
     tool.*) echo weft-tools ;;
-    trace.*) target_of "${1#trace.}" ;;
+    trace.* | trace-quick.*)
+      echo weft-tools
+      target_of "${1#*.}"
+      ;;
     fuzz.*) echo "${1//./_}" ;;
   esac
 }
@@ -215,8 +218,9 @@ stage_lint() {
 }
 
 stage_dev() { run_tests dev '^(unit|conformance|stress|program|example|long)$' --build-all; }
-# Conformance tests, stress tests and examples once more, traced: weft's checker and Go's reader judge the traces.
-stage_trace() { run_tests dev '^trace$'; }
+# Conformance and stress tests once more, traced: weft's checker and Go's reader judge the traces. Thorough: with 1, 2 and 4 Ps, and
+# the examples.
+stage_trace() { run_tests dev "^trace$([[ $thorough == yes ]] || echo -quick)\$"; }
 stage_release() { run_tests release '^(conformance|stress|program|example|long)$'; }
 # The library, examples and conformance tests without a single warning; the rest of the tests sees clang in stage tsan.
 stage_clang() { run_tests clang '^(conformance|example|fuzz)$'; }
@@ -299,9 +303,12 @@ test_main() {
     case $1 in
       -h | --help) help_for test && exit 0 ;;
       --quick) stages=("${quick_stages[@]}") ;;
-      --all) stages=("${all_stages[@]}") ;;
+      --all)
+        thorough=yes
+        stages=("${all_stages[@]}")
+        ;;
       --long)
-        long=yes
+        long=yes thorough=yes
         stages=("${all_stages[@]}")
         ;;
       --only)
@@ -323,6 +330,7 @@ test_main() {
     shift
   done
   if [[ -n $only ]]; then
+    thorough=yes
     IFS=, read -ra stages <<<"$only"
     for name in "${stages[@]}"; do
       [[ " ${all_stages[*]} " == *" $name "* ]] || bad_use test "no stage '$name' (there are: ${all_stages[*]})"
