@@ -133,10 +133,10 @@ TEST_P(Io, a_ticker_keeps_time_beside_reads_that_block) {
   if (procs() < 2) GTEST_SKIP() << "one P is taken from a call after the monitor's next look";
   int shown = 0, late = 0;
   weft::run([&] {
-    constexpr int kReaders = 8;
+    constexpr std::size_t kReaders = 8;
     std::array<std::array<int, 2>, kReaders> pipes;
     weft::wait_group readers;
-    for (int i = 0; i < kReaders; ++i) {
+    for (std::size_t i = 0; i < kReaders; ++i) {
       ASSERT_EQ(pipe(pipes[i].data()), 0);
       readers.go([fd = pipes[i][0], i] {
         io::file in(fd);
