@@ -21,23 +21,19 @@ using sched::scheduler;
 constexpr std::uint32_t kPrefetchDistance = 8;
 
 __attribute__((noinline)) void overflow_queue(Processor& p, Runnable extra) noexcept {
-  Runnable moved[sched::kRunQueueCapacity / 2];
-  const std::uint32_t count = p.queue.pop_half(moved, sched::kRunQueueCapacity / 2);
-  sched::RunnableList list;
-  for (std::uint32_t i = 0; i < count; ++i) list.push(moved[i]);
-  list.push(extra);
+  Runnable moved[sched::kRunQueueCapacity / 2 + 1];
+  std::uint32_t count = p.queue.pop_half(moved, sched::kRunQueueCapacity / 2);
+  moved[count++] = extra;
   p.counters.bump(Counter::kOverflows);
-  scheduler.inject.push(list);
+  scheduler.inject.push_bundle(moved, count);
 }
 
 __attribute__((noinline)) void overflow_deque(Processor& p, Runnable extra) noexcept {
   do {
     Runnable moved[sched::kDequeCapacity / 2];
     const std::int64_t count = p.deque.take_half_for_overflow(moved);  // 0: a thief made room
-    sched::RunnableList list;
-    for (std::int64_t i = 0; i < count; ++i) list.push(moved[i]);
     if (count > 0) p.counters.bump(Counter::kOverflows);
-    scheduler.inject.push(list);
+    scheduler.inject.push_bundle(moved, static_cast<std::uint32_t>(count));
   } while (!p.deque.push(extra));
 }
 

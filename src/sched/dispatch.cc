@@ -251,10 +251,6 @@ inline Processor& finish_goroutine(Goroutine* g) noexcept {
 
 constinit Scheduler scheduler;
 
-std::uintptr_t& link_of(Runnable runnable) noexcept {
-  return runnable.is_record() ? runnable.record()->link : runnable.goroutine()->link;
-}
-
 void switch_to_system_stack(Goroutine* g) noexcept {
   close_sample(g);
   Machine& m = *os::current_m();
@@ -311,7 +307,7 @@ void yield() noexcept {
   Runnable next;
   if (WEFT_LIKELY((g->flags & kGSlowSwitch) == 0 && p->attention.load_relaxed() == 0)) {
     next = pick(*p);
-    if (!next) next = take_injected(*p);  // who waits for any P has waited longer than we will
+    if (!next) next = take_one_injected(*p);  // who waits for any P has waited longer than we will
     if (!next) {                          // nothing else to run here
       close_sample(g);
       return;
@@ -421,7 +417,7 @@ void wake_for_queued_work(Processor* p) noexcept {
 
 Runnable take_one_injected(Processor& p) noexcept {
   if (scheduler.inject.empty()) return Runnable();
-  const Runnable first = scheduler.inject.pop(1).front();
+  const Runnable first = scheduler.inject.pop();
   if (first) p.counters.bump(Counter::kGlobalGets);
   return first;
 }
@@ -431,16 +427,12 @@ Runnable take_injected(Processor& p) noexcept {
   if (size == 0) return Runnable();
   // No more than half of the room: what does not fit would go straight back.
   const std::size_t room = kRunQueueCapacity - std::min(scheduler.policy->backlog(p), kRunQueueCapacity);
-  RunnableList batch = scheduler.inject.pop(std::min(size / maxprocs(), room / 2) + 1);
-  p.counters.bump(Counter::kGlobalGets, batch.size());
-  const Runnable first = batch.pop();
-  bool queued = false;
-  while (const Runnable other = batch.pop()) {
-    scheduler.policy->ready(p, other, Hint::kYield);
-    queued = true;
-  }
-  if (queued) wake_for_queued_work(&p);
-  return first;
+  Runnable batch[kRunQueueCapacity / 2 + 1];
+  const std::size_t count = scheduler.inject.pop(batch, std::min(size / maxprocs(), room / 2) + 1);
+  p.counters.bump(Counter::kGlobalGets, count);
+  for (std::size_t i = 1; i < count; ++i) scheduler.policy->ready(p, batch[i], Hint::kYield);
+  if (count > 1) wake_for_queued_work(&p);
+  return count > 0 ? batch[0] : Runnable();
 }
 
 WEFT_NEVER_RETURNS void end_goroutine() noexcept {

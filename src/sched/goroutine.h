@@ -94,6 +94,8 @@ struct alignas(base::kCacheLine) Goroutine {
   std::byte* stack_top() noexcept { return reinterpret_cast<std::byte*>(this); }
 };
 
+static_assert(offsetof(Goroutine, link) == kGoroutineLinkOffset);
+
 // The tracer is on: tells it of the move that g is about to make.
 WEFT_COLD_CALLED void trace_move(std::uintptr_t g, std::uintptr_t from_and_to) noexcept;
 

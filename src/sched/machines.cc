@@ -83,7 +83,7 @@ void free_dead_goroutine(Machine& m) noexcept {
   } else {
     scheduler.stacks.give(*m.p, g);
   }
-  if (!m.handed && !m.must_exit && !scheduler.starved.empty()) m.handed = scheduler.starved.pop(1).front();
+  if (!m.handed && !m.must_exit && !scheduler.starved.empty()) m.handed = scheduler.starved.pop();
 }
 
 void machine_loop(Machine& m) noexcept {

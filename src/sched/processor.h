@@ -18,9 +18,10 @@
 namespace weft::sched {
 
 inline constexpr std::uint32_t kRunQueueCapacity = 256;
+inline constexpr std::uint32_t kLookahead = 8;  // records and goroutines that are fetched from memory before their turn
 inline constexpr std::int64_t kDequeCapacity = 256;
 inline constexpr std::uint32_t kSlotStreakLimit = 16;  // so often in a row the slot goes before the queues
-inline constexpr std::uint32_t kGlobalInterval = 61;  // D01: every 61st pick looks at the global queue first
+inline constexpr std::uint32_t kGlobalInterval = 61;   // D01: every 61st pick looks at the global queue first
 
 // Requests from others; the owner sees them at its next scheduling point.
 enum Attention : std::uint32_t {
@@ -54,7 +55,8 @@ struct alignas(base::kCacheLine) Processor {
   std::uintptr_t free_gs = 0;  // chain of dead Gs with default stacks, LIFO
   std::uint32_t free_g_count = 0;
 
-  std::uint64_t next_id = 0, id_limit = 0;  // goroutine ids are dealt to Ps in ranges
+  std::uint64_t next_id = 0, id_limit = 0;       // goroutine ids are dealt to Ps in ranges
+  SpawnRecord* recent_records[kLookahead] = {};  // the last given (record_pool.h)
 
   void* policy_state = nullptr;
   CounterSet counters;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sched/record_pool.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -53,6 +54,7 @@ SpawnRecord* RecordPool::carve_magazine() noexcept {
   for (std::uint32_t i = 0; i < kMagazine; ++i) {
     new (&records[i]) SpawnRecord;
     records[i].link = i + 1 < kMagazine ? reinterpret_cast<std::uintptr_t>(&records[i + 1]) : 0;
+    set_coming_after(&records[i], &records[std::min(i + kLookahead, kMagazine - 1)]);
   }
   return records;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "base/check.h"
 #include "os/ranked_mutex.h"
@@ -14,6 +15,17 @@ namespace weft::sched {
 
 inline constexpr std::uint32_t kMagazine = 256;
 
+// A free record names, in its closure, the one that will be taken kLookahead later, to be fetched by then. (Its link alone would
+// have each of them waited for.) A hint: after gives and takes have alternated it may name any record.
+inline SpawnRecord* coming_after(const SpawnRecord* free) noexcept {
+  SpawnRecord* later;
+  std::memcpy(&later, free->closure + sizeof later, sizeof later);
+  return later;
+}
+inline void set_coming_after(SpawnRecord* free, SpawnRecord* later) noexcept {
+  std::memcpy(free->closure + sizeof later, &later, sizeof later);
+}
+
 class RecordPool {
  public:
   // Owner of p. Null: the system gives no more memory.
@@ -24,7 +36,7 @@ class RecordPool {
       record = p.records;
     }
     p.records = reinterpret_cast<SpawnRecord*>(record->link);
-    __builtin_prefetch(p.records, 1);  // after a burst the free ones are in no cache
+    __builtin_prefetch(coming_after(record), 1);  // after a burst the free ones are in no cache
     --p.record_count;
     arch::fiber_acquire(record);  // what its last user did to it is over
     return record;
@@ -34,7 +46,9 @@ class RecordPool {
     if (WEFT_UNLIKELY(p.record_count == kMagazine)) spill(p);  // only now: a full magazine serves the next take too
     record->link = reinterpret_cast<std::uintptr_t>(p.records);
     p.records = record;
-    ++p.record_count;
+    SpawnRecord*& earlier = p.recent_records[p.record_count++ % kLookahead];
+    set_coming_after(record, earlier);
+    earlier = record;
   }
 
   // Threads without a P.

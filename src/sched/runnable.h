@@ -37,8 +37,12 @@ class Runnable {
   std::uintptr_t bits_ = 0;
 };
 
-// The intrusive link of what a Runnable names: both kinds keep one word for it.
-std::uintptr_t& link_of(Runnable runnable) noexcept;
+// The intrusive link of what a Runnable names: both kinds keep one word for it, a goroutine its second (checked in goroutine.h).
+inline constexpr std::size_t kGoroutineLinkOffset = 8;
+inline std::uintptr_t& link_of(Runnable runnable) noexcept {
+  return runnable.is_record() ? runnable.record()->link
+                              : *reinterpret_cast<std::uintptr_t*>(runnable.bits() + kGoroutineLinkOffset);
+}
 
 // A FIFO chain through those links; moves in O(1).
 class RunnableList {

@@ -184,7 +184,7 @@ void note_spinning_maximum() noexcept {
 
 Runnable take_idle_priority(Processor& p) noexcept {
   if (scheduler.idle_priority.empty()) return Runnable();
-  const Runnable found = scheduler.idle_priority.pop(1).front();
+  const Runnable found = scheduler.idle_priority.pop();
   if (found) p.counters.bump(Counter::kIdleRuns);
   return found;
 }
