@@ -160,30 +160,18 @@ bool says_the_same_again([[maybe_unused]] std::terminate_handler handler) {
 #endif
 }
 
-// The thread that reports an uncaught exception. Others that end in the same way leave the word to it: abort() ends the process in
-// the middle of its sentence.
-base::Atom<pid_t> reporter{0};
-
-void leave_the_word_to_the_reporter() {
-  constexpr int kPatienceMs = 10'000;  // it may be stuck in what() or in a full pipe
-  const pid_t first = reporter.load_relaxed();
-  if (first == 0 || first == os::thread_id()) return;
-  for (int ms = 0; ms < kPatienceMs; ++ms) usleep(1000);
-}
-
 [[noreturn]] void on_terminate() {
   const Goroutine* g = os::current_g();
   pid_t nobody = 0;
   if (g != nullptr && reporter.cas_relaxed(nobody, os::thread_id())) {
     char who[128], text[256];
-    reporter.store_relaxed(os::thread_id());
     sched::describe_goroutine(g, who, sizeof who);
     print(text, std::snprintf(text, sizeof text, "fatal error: %s: uncaught exception\n", who));
     print_exception();
     print_stack(nullptr);
     base::run_last_words();
   }
-  leave_the_word_to_the_reporter();
+  let_report_end();  // abort() would end the process in the middle of a sentence
   if (previous_terminate != nullptr && !(g != nullptr && says_the_same_again(previous_terminate))) previous_terminate();
   std::abort();
 }
