@@ -72,7 +72,7 @@ Analysis analyse(const Timeline& line) {
     SpawnGroup& group = result.groups[it->second];
     group_of[g] = it->second;
     group.goroutines.push_back(g);
-    for (std::size_t i = 0; i < kGoStates; ++i) group.time[i] += goroutine.time[i];
+    for (std::size_t i = 0; i < kGoStates; ++i) add_time(group.time[i], goroutine.time[i]);
   }
   std::map<std::uint32_t, WaitReason> waits;
   for (const GoSpan& span : line.spans) {
@@ -85,7 +85,7 @@ Analysis analyse(const Timeline& line) {
       WaitReason& wait = waits[span.reason];
       wait.reason = span.reason;
       ++wait.count;
-      wait.time += length;
+      add_time(wait.time, length);
     }
   }
   for (const auto& [reason, wait] : waits) result.waits.push_back(wait);
@@ -100,9 +100,9 @@ Analysis analyse(const Timeline& line) {
   result.longest_latencies = longest(line, GoState::kRunnable);
   for (const ProcSpan& span : line.proc_spans) {
     const std::int64_t length = span.end - span.start;
-    result.p_time += length;
-    if (span.state == ProcState::kRunning) result.busy += length;
-    if (span.state == ProcState::kInCall) result.in_call += length;
+    add_time(result.p_time, length);
+    if (span.state == ProcState::kRunning) add_time(result.busy, length);
+    if (span.state == ProcState::kInCall) add_time(result.in_call, length);
   }
   result.most_alive = most_alive(line);
   return result;

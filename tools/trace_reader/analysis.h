@@ -2,12 +2,18 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "trace_reader/timeline.h"
 
 namespace weft::tools {
+
+// Times of many goroutines together may be more than a number holds: then the sum stays at the largest.
+inline void add_time(std::int64_t& sum, std::int64_t more) {
+  if (__builtin_add_overflow(sum, more, &sum)) sum = std::numeric_limits<std::int64_t>::max();
+}
 
 // Counts of durations by powers of two: bucket 0 is below 2 ns, bucket b [2^b, 2^(b+1)) ns.
 struct Histogram {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <sstream>
 #include <string>
 
@@ -112,6 +114,26 @@ TEST(Timeline, analysis_groups_by_spawn_site_and_counts_latencies) {
   EXPECT_EQ(analysis.most_alive, 2u);
   ASSERT_EQ(analysis.waits.size(), 1u);
   EXPECT_EQ(analysis.waits[0].time, 176);
+}
+
+// Found by the fuzzer: a clock of 292 years, and two who waited all the time.
+TEST(Timeline, sums_of_endless_times_stay_at_the_largest_number) {
+  constexpr std::uint64_t kNobody = trace::format::kNone, kWaiting = 4;
+  TraceBuilder trace;
+  trace.events(1, 0, 100,
+               {{Event::kProcStatus, {0, 0, 1}},
+                {Event::kGoStatus, {0, 1, 0, 2}},
+                {Event::kGoStatus, {0, 2, kNobody, kWaiting}},
+                {Event::kGoStatus, {0, 3, kNobody, kWaiting}},
+                {Event::kGoDestroy, {std::uint64_t{1} << 63}}});
+  trace.frequency(1);
+  const Timeline line = timeline_of(trace.bytes());
+  ASSERT_FALSE(line.fault) << line.fault->reason;
+  const Analysis analysis = analyse(line);
+  ASSERT_FALSE(analysis.waits.empty());
+  EXPECT_EQ(analysis.waits.front().time, std::numeric_limits<std::int64_t>::max());
+  for (const SpawnGroup& group : analysis.groups)
+    for (const std::int64_t time : group.time) EXPECT_GE(time, 0);
 }
 
 TEST(Timeline, the_summary_says_what_happened) {

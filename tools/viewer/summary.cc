@@ -82,7 +82,7 @@ void write_summary(std::ostream& out, const Timeline& line, std::string_view nam
   for (const Range& range : line.ranges) {
     if (range.kind != Range::Kind::kStopTheWorld) continue;
     ++stops;
-    stopped += range.end - range.start;
+    add_time(stopped, range.end - range.start);
   }
   if (stops != 0) out << "stopped     " << stops << " times, " << duration_text(stopped) << " together\n";
   if (!it.latencies.empty()) {
