@@ -3,10 +3,13 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 #include <algorithm>
 
 #include "api/socket.h"
+#include "base/sanitizer.h"
 #include "weft/go.h"
 
 namespace weft::net {
@@ -15,6 +18,23 @@ namespace {
 constexpr std::size_t kMaxVectors = 64;
 constexpr std::size_t kLargestCall = 1u << 30;  // the kernel's own limit is just below 2 GiB
 
+// recv and send past the C library, whose calls are points of cancellation and pay for that in every program with threads. The
+// sanitizers watch the library's.
+ssize_t receive(int fd, std::span<std::byte> buffer) noexcept {
+#if WEFT_ASAN || WEFT_TSAN
+  return ::recv(fd, buffer.data(), buffer.size(), 0);
+#else
+  return syscall(SYS_recvfrom, fd, buffer.data(), buffer.size(), 0, nullptr, nullptr);
+#endif
+}
+ssize_t send(int fd, std::span<const std::byte> data) noexcept {
+#if WEFT_ASAN || WEFT_TSAN
+  return ::send(fd, data.data(), data.size(), MSG_NOSIGNAL);
+#else
+  return syscall(SYS_sendto, fd, data.data(), data.size(), MSG_NOSIGNAL, nullptr, 0);
+#endif
+}
+
 // Edge-triggered, so whatever comes later is reported: a reader that knows the queue to be empty waits at once, and saves the
 // call that would only say so. A read that does not fill its buffer shows it. Where messages fill buffers exactly, only a
 // second read in vain would: after a few of those the descriptor is watched by level, until reads are brief again.
@@ -22,7 +42,7 @@ using detail::read_hints;
 constexpr unsigned char kVainReads = 4, kBriefReads = 64;
 
 ssize_t receive_with_hints(Operation& operation, std::span<std::byte> buffer, read_hints& hints) noexcept {
-  const ssize_t size = system_call([&] { return ::recv(operation.fd(), buffer.data(), buffer.size(), 0); });
+  const ssize_t size = system_call([&] { return receive(operation.fd(), buffer); });
   Descriptor& descriptor = operation.descriptor();
   if (size == -EAGAIN && hints.full && ++hints.vain == kVainReads) {
     hints.vain = hints.brief = 0;
@@ -45,7 +65,7 @@ ssize_t receive_plainly(int fd, std::span<std::byte> buffer) noexcept {
 // A socket whose peer has gone raises SIGPIPE; what is not a socket cannot be told not to.
 ssize_t send_some(int fd, std::span<const std::byte> data, bool& is_socket) noexcept {
   if (is_socket) {
-    const ssize_t size = system_call([&] { return ::send(fd, data.data(), data.size(), MSG_NOSIGNAL); });
+    const ssize_t size = system_call([&] { return send(fd, data); });
     if (size != -ENOTSOCK) return size;
     is_socket = false;
   }

@@ -54,16 +54,41 @@ int Descriptor::reason_to_stop(Side side, const Interrupt* interrupt) const noex
   return 0;
 }
 
-int Descriptor::take_side(Side side, const Interrupt* interrupt) noexcept {
+// With nobody else on this side: the reference and the side at once.
+inline bool Descriptor::try_begin(Side side) noexcept {
+  std::uint32_t refs = refs_.load_relaxed();  // the CAS validates it
+  do {
+    if (WEFT_UNLIKELY((refs & (kClosed | taken_bit(side) | queued_bit(side))) != 0)) return false;
+  } while (!refs_.cas_acquire(refs, (refs + 1) | taken_bit(side)));  // pairs: descriptor.refs
+  return true;
+}
+
+// With nobody queued, and nobody waiting for the last one to leave.
+inline bool Descriptor::try_end(Side side) noexcept {
+  std::uint32_t refs = refs_.load_relaxed();  // the CAS validates it
+  do {
+    if (WEFT_UNLIKELY((refs & (kClosed | queued_bit(side))) != 0)) return false;
+  } while (!refs_.cas_acq_rel(refs, (refs - 1) & ~taken_bit(side)));  // pairs: descriptor.refs
+  return true;
+}
+
+int Descriptor::queue_for_side(Side side, const Interrupt* interrupt) noexcept {
   Direction& direction = at(side);
   for (;;) {
     direction.lock.lock();
     // Under the lock: who sets a reason afterwards finds us in the queue.
-    const int error = reason_to_stop(side, interrupt);
-    if (error != 0 || !direction.taken) {
-      if (error == 0) direction.taken = true;
+    if (const int error = reason_to_stop(side, interrupt)) {
       direction.lock.unlock();
       return error;
+    }
+    // Either the side is free and now ours, or whoever has it will see that we queue: it is one word.
+    std::uint32_t refs = refs_.load_relaxed();  // the CAS validates it
+    while (!refs_.cas_acq_rel(                  // pairs: descriptor.refs
+        refs, refs | ((refs & taken_bit(side)) != 0 ? queued_bit(side) : taken_bit(side)))) {
+    }
+    if ((refs & taken_bit(side)) == 0) {
+      direction.lock.unlock();
+      return 0;
     }
     sched::Wait wait(reason_of(side), this);
     sched::Waiter waiter;
@@ -80,11 +105,13 @@ void Descriptor::give_side(Side side) noexcept {
   Direction& direction = at(side);
   direction.lock.lock();
   sched::Waiter* next = direction.queue.pop();
+  std::uint32_t free = direction.queue.empty() ? queued_bit(side) : 0;
   if (next != nullptr) {
     next->success = true;
   } else {
-    direction.taken = false;
+    free |= taken_bit(side);
   }
+  refs_.fetch_and_acq_rel(~free);  // pairs: descriptor.refs
   direction.lock.unlock();
   if (next != nullptr) sched::wake(next);
 }
@@ -119,7 +146,10 @@ void Descriptor::interrupt(Side side) noexcept {
   if (direction.gate.interrupt()) direction.who.wake();
   sched::WaitList queued;
   direction.lock.lock();
-  sched::take_all(direction.queue, queued);
+  if (!direction.queue.empty()) {
+    sched::take_all(direction.queue, queued);
+    refs_.fetch_and_acq_rel(~queued_bit(side));  // pairs: descriptor.refs
+  }
   direction.lock.unlock();
   sched::wake_all(queued);
 }
@@ -254,17 +284,21 @@ int Descriptor::release() noexcept { return shut(true) ? fd_ : -1; }
 
 Operation::Operation(Descriptor& descriptor, Side side, const Interrupt* interrupt) noexcept
     : descriptor_(descriptor), interrupt_(interrupt), side_(side) {
-  if (!descriptor_.acquire()) {
-    error_ = EBADF;
+  if (WEFT_LIKELY(descriptor_.try_begin(side_))) {
+    error_ = descriptor_.reason_to_stop(side_, interrupt_);
     return;
   }
-  holds_reference_ = true;
-  error_ = descriptor_.take_side(side_, interrupt_);
+  holds_reference_ = descriptor_.acquire();
+  error_ = holds_reference_ ? descriptor_.queue_for_side(side_, interrupt_) : EBADF;
+  holds_side_ = error_ == 0;
 }
 
 Operation::~Operation() {
-  if (!holds_reference_) return;
-  if (error_ == 0) descriptor_.give_side(side_);
+  if (WEFT_UNLIKELY(!holds_reference_)) return;
+  if (holds_side_) {
+    if (WEFT_LIKELY(descriptor_.try_end(side_))) return;
+    descriptor_.give_side(side_);
+  }
   descriptor_.drop();
 }
 

@@ -11,7 +11,9 @@
 // A descriptor in non-blocking mode whose users wait in the netpoller.
 //   Use         Operation op(d, side); if (op.error()) ...; while (call fails with EAGAIN) if (int e = op.wait()) ...
 //   Sides       reading and writing are independent. One operation at a time has a side, the others queue for it in order: a
-//               whole write stays whole, and 100 readers of a socket each get their own datagram.
+//               whole write stays whole, and 100 readers of a socket each get their own datagram. References, who has which side
+//               and whether somebody queues are bits of one word: an operation that meets nobody costs one CAS at its begin and
+//               one at its end. The bits of a queue change under its lock.
 //   Deadlines   absolute, one for each side, changeable at any time: a timer sets the side's `expired` bit and interrupts whoever
 //               waits; setting a new deadline stops the timer (which waits for its callback) and clears the bit.
 //   Close       sets the closed bit, interrupts and wakes everybody on both sides, leaves the poller; the last operation to leave
@@ -67,15 +69,18 @@ class alignas(base::kCacheLine) Descriptor {
  private:
   friend class Operation;
   friend class Netpoll;
-  static constexpr std::uint32_t kClosed = 1u << 31;
+  // refs_: the number of references below these.
+  static constexpr std::uint32_t kClosed = 1u << 31, kTaken = 1u << 28,
+                                 kQueued = 1u << 26;  // two bits each: one for a side
+  static constexpr std::uint32_t taken_bit(Side side) noexcept { return kTaken << static_cast<int>(side); }
+  static constexpr std::uint32_t queued_bit(Side side) noexcept { return kQueued << static_cast<int>(side); }
   static constexpr std::uint8_t kMostUnattended = 8, kMostChanges = 8;
 
   struct Direction {
     PollGate<> gate;
     sched::Sleeper who;  // written before kWaiting, read after the move out of it
     base::Atom<bool> expired{false};
-    os::SpinLock lock;  // over the two below
-    bool taken = false;
+    os::SpinLock lock;  // over the queue and the side's queued bit
     sched::WaitList queue;
     sched::Timer timer;
   };
@@ -85,7 +90,9 @@ class alignas(base::kCacheLine) Descriptor {
   void drop() noexcept;
   bool shut(bool keep_number) noexcept;
   int reason_to_stop(Side side, const Interrupt* interrupt) const noexcept;
-  int take_side(Side side, const Interrupt* interrupt) noexcept;
+  bool try_begin(Side side) noexcept;
+  bool try_end(Side side) noexcept;
+  int queue_for_side(Side side, const Interrupt* interrupt) noexcept;
   void give_side(Side side) noexcept;
   int wait(Side side, const Interrupt* interrupt) noexcept;
   static void on_deadline(sched::Timer* timer, std::int64_t now_ns);
@@ -128,7 +135,8 @@ class Operation {
   Descriptor& descriptor_;
   const Interrupt* interrupt_;
   Side side_;
-  bool holds_reference_ = false;
+  bool holds_reference_ = true;
+  bool holds_side_ = true;
   int error_ = 0;
 };
 
