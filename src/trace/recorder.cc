@@ -65,7 +65,10 @@ std::uint64_t measure_frequency() noexcept {
 // The first access registers its destructor.
 WEFT_OF_THE_THREAD void prepare_thread() noexcept { lane_owner.armed = true; }
 
-std::uint64_t Recorder::now() const noexcept { return ((os::ticks() - base_ticks_) >> kTimeShift) + 1; }
+std::uint64_t Recorder::now() const noexcept {
+  const std::uint64_t base = base_ticks_.load_relaxed();  // first: it is never later than the ticks
+  return ((os::ticks() - base) >> kTimeShift) + 1;
+}
 
 // --- lanes ---
 
@@ -266,7 +269,7 @@ void Recorder::prepare(const std::vector<std::string>& fixed_strings) {
 }
 
 void Recorder::begin_session() noexcept {
-  base_ticks_ = os::ticks();
+  base_ticks_.store_relaxed(os::ticks());
   lost_total_ = 0;
   loss_report_.store_relaxed(0);
   suspended_.store_relaxed(false);

@@ -93,9 +93,9 @@ class Recorder {
   base::Atom<std::uint64_t> inconsistencies_{0};
   base::Atom<const char*> last_inconsistency_{nullptr};
   std::uint32_t last_generation_ = 0;
-  std::uint64_t base_ticks_ = 0;
-  std::uint64_t frequency_ = 0;  // time units a second
-  Tables* tables_[2] = {};       // made by prepare(), never destroyed: threads record until the process is gone
+  base::Atom<std::uint64_t> base_ticks_{0};  // handlers that take samples may be in the next session already
+  std::uint64_t frequency_ = 0;              // time units a second
+  Tables* tables_[2] = {};  // made by prepare(), never destroyed: threads record until the process is gone
 
   CpuSamples samples_;
 
