@@ -155,11 +155,9 @@ void at_check(std::uintptr_t sp, std::size_t need) noexcept {
   if (sp < reinterpret_cast<std::uintptr_t>(g->stack_bottom) || sp >= reinterpret_cast<std::uintptr_t>(g)) return;
   if (need > sp || sp - need < true_guard(g)) overflow(g, sp, need);
   arch::set_stack_guard(guard_of(g));
-  Processor* p = os::current_p();
-  if (p == nullptr) {
-    return_from_exile();
-    return;
-  }
+  Processor* p = own_processor();
+  if (p == nullptr) return;
+  // Also who has just come back from exile with the P it had: it was asked for it.
   if (p->attention.load_relaxed() == 0 && !scheduler.settings.preempt_always) return;  // the request was for another
   if (g->no_preempt != 0) {
     p->counters.bump(Counter::kPreemptsRefused);

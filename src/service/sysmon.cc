@@ -146,7 +146,8 @@ class Sysmon {
       return false;
     }
     if (!scheduler.settings.preempt) return false;
-    const std::int64_t slice = timers_wait_ ? kTimerGraceNs : scheduler.settings.slice_ns;
+    // The timer has had its grace; the slice only must not be brand new.
+    const std::int64_t slice = timers_wait_ ? kTimerGraceNs / 2 : scheduler.settings.slice_ns;
     if (now - seen.slice_since < std::min(slice, scheduler.settings.slice_ns)) return false;
     if (!sched::runs_goroutine(p)) return false;
     if (seen.asked_at == 0 || (p.attention.load_relaxed() & sched::kAttentionPreempt) == 0) {
@@ -158,6 +159,7 @@ class Sysmon {
       seen.cpu_ns = sched::cpu_time_of_machine(p);
     } else if (now - seen.asked_at >= kSignalAfterNs && (somebody_waits(p, now) || is_blocked(p, now))) {
       seen.asked_at = now;
+      sched::ask_to_give_way(p);  // the first time may have been just before a switch, which writes the guard
       sched::ask_by_signal(p);
       look_again_ns_ = now + kSignalAfterNs;
     }
@@ -295,7 +297,7 @@ class Sysmon {
     }
     std::int64_t until = now + (trimming_ ? std::min<std::int64_t>(period_, 1'000'000) : period_);
     if (look_again_ns_ > now) until = std::min(until, look_again_ns_);
-    if (!timers_wait_ && next_timer_ns_ != sched::TimerHeap::kNever)
+    if (next_timer_ns_ != sched::TimerHeap::kNever)
       until = std::min(until, std::max(now, next_timer_ns_) + kTimerGraceNs);
     rest(until, false);
   }
