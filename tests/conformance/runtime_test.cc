@@ -458,7 +458,10 @@ TEST_P(Runtime, a_dump_shows_each_goroutine_with_what_it_waits_for) {
     start("waits for mutex", [&] { const std::lock_guard guard(lock); });
     start("waits for group", [&] { counted.wait(); });
     start("waits for time", [&] { EXPECT_TRUE(event.wait_for(1000s)); });
-    start("sleeps", [] { weft::this_goroutine::sleep_for(200ms); });
+    std::atomic<bool> dumped{false};
+    start("sleeps", [&] {
+      while (!dumped) weft::this_goroutine::sleep_for(100ms);
+    });
     start("joins", [&] { task.join(); });
     start("calls", [&] { weft::blocking([&] { event.wait(); }); });
     function_that_starts_a_goroutine(event, group);
@@ -466,7 +469,12 @@ TEST_P(Runtime, a_dump_shows_each_goroutine_with_what_it_waits_for) {
     EXPECT_TRUE(spin_until([&] { return weft::runtime::read_stats().runnable == 0; }));
     weft::this_goroutine::sleep_for(1ms);
 
-    const std::string text = dump_text();
+    std::string text;
+    EXPECT_TRUE(spin_until([&] {  // it may have to wait for its turn to sleep on
+      text = dump_text();
+      return dump_of(text, "sleeps").find("[sleep") != std::string::npos;
+    }));
+    dumped = true;
     const auto expect_reason = [&](const char* name, const char* reason) {
       const std::string part = dump_of(text, name);
       EXPECT_NE(part.find(reason), std::string::npos) << name << " should say " << reason << ":\n"

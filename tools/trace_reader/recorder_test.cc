@@ -322,14 +322,19 @@ TEST_P(Trace, shows_who_gave_way_at_a_check_as_preempted) {
   const RecordedTrace file("preempted");
   run([&] {
     trace::start(file.path());
+    const auto at_checks = [] {
+      const stats now = runtime::read_stats();
+      return now.preempts_done - now.exiles - now.injections;
+    };
+    const auto before = at_checks();
     std::atomic<bool> over{false};
     wait_group group;
     for (int i = 0; i < GetParam(); ++i)
       group.go([&] {
         while (!over) preempt_point();
       });
-    group.go([&] { over = true; });
-    while (!over) preempt_point();
+    while (at_checks() == before) preempt_point();  // one goroutine more than there are Ps
+    over = true;
     group.wait();
     trace::stop();
   });
