@@ -307,8 +307,9 @@ void yield() noexcept {
   Runnable next;
   if (WEFT_LIKELY((g->flags & kGSlowSwitch) == 0 && p->attention.load_relaxed() == 0)) {
     next = pick(*p);
-    if (!next) next = take_one_injected(*p);  // who waits for any P has waited longer than we will
-    if (!next) {                          // nothing else to run here
+    if (!next && !scheduler.inject.empty())
+      next = take_one_injected(*p);  // who waits for any P has waited longer than we will
+    if (!next) {                     // nothing else to run here
       close_sample(g);
       return;
     }

@@ -2,6 +2,7 @@
 #include "trace/collector.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
@@ -272,16 +273,16 @@ void collector_main(void*) {
 }
 
 bool ensure_thread() noexcept {
-  Thread expected = Thread::kNone;
-  if (thread_state.cas_acq_rel(expected, Thread::kStarting)) {  // pairs: trace.thread
-    if (collector_setup->thread_started != nullptr) collector_setup->thread_started();
-    if (os::start_thread(collector_main, nullptr, kThreadStack, "weft-trace") != 0) {
-      thread_state.store_release(Thread::kNone);  // pairs: trace.thread
-      return false;
-    }
-    thread_state.store_release(Thread::kRuns);  // pairs: trace.thread
+  for (;;) {
+    Thread seen = Thread::kNone;
+    if (thread_state.cas_acq_rel(seen, Thread::kStarting)) break;  // pairs: trace.thread
+    if (seen == Thread::kRuns) return true;
+    sched_yield();  // somebody starts it; if that fails, it is our turn
   }
-  return true;
+  if (collector_setup->thread_started != nullptr) collector_setup->thread_started();
+  const bool runs = os::start_thread(collector_main, nullptr, kThreadStack, "weft-trace") == 0;
+  thread_state.store_release(runs ? Thread::kRuns : Thread::kNone);  // pairs: trace.thread
+  return runs;
 }
 
 int ask(Request& request) noexcept {

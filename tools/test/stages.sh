@@ -249,7 +249,7 @@ stage_aarch64() {
 # script_stage SCRIPT: a script that prints `ok NAME` and `not ok NAME` lines.
 script_stage() {
   local log=$build_root/$stage.log line
-  WEFT_BUILD_DIR=$build_root "$1" ${filter:+"$filter"} 2>&1 | tee "$log" >&2 || true
+  WEFT_BUILD_DIR=$build_root WEFT_TEST_THOROUGH=${thorough:-no} "$1" ${filter:+"$filter"} 2>&1 | tee "$log" >&2 || true
   while read -r line; do
     case $line in
       'ok '*) count 1 0 ;;
