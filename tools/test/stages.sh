@@ -111,6 +111,7 @@ target_of() {
   case $1 in
     long.program.*) target_of "${1#long.}" ;;
     unit.* | conformance.* | stress.* | long.*) echo "test_${1//./_}" ;;
+    example.*.clients) target_of "${1%.clients}" ;;
     program.* | example.* | model.*) echo "${1//./_}" ;;
     tool.*) echo weft-tools ;;
     trace.* | trace-quick.*)
