@@ -78,15 +78,16 @@ __attribute__((noinline)) void sample_dispatch(Processor& p) noexcept {
   if (scheduler.policy->backlog(p) > 0) wake_for_queued_work(&p);
 }
 
-// With more to run than there is time for, what is due stays in the heap: there the longest overdue are first. In the queues they
-// would be overtaken, those in the global queue by all of them.
+// With more to run than there is time for, no more become runnable than are dispatched until the next look. The others stay in the
+// heap, where the longest overdue are first; in the queues they would be overtaken, those in the global queue by all of them.
 __attribute__((noinline)) void run_own_timers(Processor& p) noexcept {
   p.until_timers = kTimerCheckInterval;
-  if (scheduler.policy->backlog(p) >= TimerHeap::kBatch) return;
   const std::int64_t now = os::now_ns();
   if (p.timers.next_ns() > now) return;
+  const bool overloaded = scheduler.policy->backlog(p) >= TimerHeap::kBatch;
   RunnableList woken;
-  p.counters.bump(Counter::kTimersFired, p.timers.run_due(now, true, woken));
+  p.counters.bump(Counter::kTimersFired,
+                  p.timers.run_due(now, true, woken, overloaded ? kTimerCheckInterval : TimerHeap::kBatch));
   if (!place_sleepers(p, woken)) wake_for_queued_work(&p);
 }
 
