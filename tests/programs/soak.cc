@@ -30,6 +30,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/expect.h"
 #include "support/process.h"
 
 namespace {
@@ -39,15 +40,6 @@ using namespace weft::test;
 namespace net = weft::net;
 namespace io = weft::io;
 using Clock = std::chrono::steady_clock;
-
-#define MUST(condition)                                                   \
-  do {                                                                    \
-    if (!(condition)) {                                                   \
-      std::printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      std::fflush(stdout);                                                \
-      _exit(1);                                                           \
-    }                                                                     \
-  } while (false)
 
 constexpr rlim_t kDescriptors = 160;
 constexpr int kClients = 100;  // each with two descriptors: they cannot all be served at once
@@ -66,13 +58,13 @@ void fill(std::span<std::byte> data, std::size_t seed, std::size_t from) {
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = pattern(seed, from + i);
 }
 void check(std::span<const std::byte> data, std::size_t seed, std::size_t from) {
-  for (std::size_t i = 0; i < data.size(); ++i) MUST(data[i] == pattern(seed, from + i));
+  for (std::size_t i = 0; i < data.size(); ++i) WEFT_EXPECT(data[i] == pattern(seed, from + i));
   bytes_checked.fetch_add(static_cast<long>(data.size()), std::memory_order_relaxed);
 }
 
 // What a program may meet here; anything else is a fault of ours. EINTR must never be seen.
 bool expected(const std::error_code& error) {
-  MUST(error != std::errc::interrupted);
+  WEFT_EXPECT(error != std::errc::interrupted);
   return error == std::errc::too_many_files_open || error == std::errc::connection_reset ||
          error == std::errc::broken_pipe || error == std::errc::connection_aborted ||
          error == std::errc::not_enough_memory || error == std::errc::connection_refused ||
@@ -82,7 +74,7 @@ bool expected(const std::error_code& error) {
 bool failed(const std::error_code& error) {
   if (!error) return false;
   if (!expected(error)) std::printf("unexpected error: %s\n", error.message().c_str());
-  MUST(expected(error));
+  WEFT_EXPECT(expected(error));
   refused.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -142,7 +134,7 @@ struct Client {
       if (failed(error)) return false;
       const std::size_t size = connection.read_full(in, error);
       if (failed(error)) return false;
-      MUST(size == in.size());
+      WEFT_EXPECT(size == in.size());
       check(in, seed, at);
       at += out.size();
     }
@@ -176,7 +168,7 @@ struct Client {
     }
     writer.wait();
     if (failed(error)) return;
-    MUST(at == total);
+    WEFT_EXPECT(at == total);
     ++done[kSlowReader];
   }
 
@@ -199,8 +191,8 @@ struct Client {
     for (int i = 0; i < 5; ++i) {
       std::error_code error;
       connection.set_read_deadline(Clock::now() + std::chrono::microseconds(pick(0, 3000)));
-      MUST(connection.read(in, error) == 0);
-      MUST(error == std::errc::timed_out || failed(error));
+      WEFT_EXPECT(connection.read(in, error) == 0);
+      WEFT_EXPECT(error == std::errc::timed_out || failed(error));
       if (error != std::errc::timed_out) return;
       connection.set_read_deadline(Clock::time_point::max());
       if (!exchange(connection, 1, 1000)) return;
@@ -215,9 +207,9 @@ struct Client {
         weft::with_timeout(weft::context::background(), std::chrono::microseconds(pick(0, 3000)));
     std::array<std::byte, 8> in;
     std::error_code error;
-    MUST(connection.read(ctx, in, error) == 0);
+    WEFT_EXPECT(connection.read(ctx, in, error) == 0);
     cancel();
-    MUST(error == std::errc::timed_out || failed(error));
+    WEFT_EXPECT(error == std::errc::timed_out || failed(error));
     if (error == std::errc::timed_out && exchange(connection, 2, 1000)) ++done[kCancel];
   }
 
@@ -237,7 +229,7 @@ struct Client {
       other.set_read_deadline(Clock::now() + 30s);
       const std::size_t size = other.read_from(in, from, error);
       if (failed(error)) return;
-      MUST(size == out.size() && from == one.local_address());
+      WEFT_EXPECT(size == out.size() && from == one.local_address());
       check(std::span(in).first(size), seed, 0);
     }
     ++done[kDatagram];
@@ -256,7 +248,7 @@ struct Client {
     for (std::size_t at = 0; at < in.size();) {
       const std::size_t size = file.read_at(at, std::span(in).subspan(at), error);
       if (failed(error)) return;
-      MUST(size > 0);
+      WEFT_EXPECT(size > 0);
       at += size;
     }
     check(in, seed, 0);
@@ -266,7 +258,7 @@ struct Client {
   void run_child() {
     try {
       io::process child = io::start({"true"});
-      MUST(child.wait() == 0);
+      WEFT_EXPECT(child.wait() == 0);
       ++done[kChild];
     } catch (const std::system_error& error) {
       failed(error.code());
@@ -357,7 +349,7 @@ void watch(std::chrono::seconds patience) {
 
 int soak(std::chrono::seconds length, const std::string& directory) {
   rlimit limit{kDescriptors, kDescriptors};
-  MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  WEFT_EXPECT(setrlimit(RLIMIT_NOFILE, &limit) == 0);
   install_handlers();
   const int descriptors_before = count_descriptors();
   long resident_early = 0;
@@ -396,18 +388,18 @@ int soak(std::chrono::seconds length, const std::string& directory) {
   const long resident_late = resident_kib();
   for (int kind = 0; kind < kKinds; ++kind) {
     std::printf("%-14s %ld\n", kNames[kind], done[static_cast<std::size_t>(kind)].load());
-    MUST(done[static_cast<std::size_t>(kind)] > 0);
+    WEFT_EXPECT(done[static_cast<std::size_t>(kind)] > 0);
   }
   std::printf("%-14s %ld\n%-14s %ld\n%-14s %ld\n", "signals", signals_seen.load(), "errors", refused.load(), "bytes",
               bytes_checked.load());
   std::printf("threads %d, later %d; resident %ld KiB, later %ld KiB\n", threads_early, threads_late, resident_early,
               resident_late);
-  MUST(signals_seen > 100);
-  MUST(refused > 0);
-  MUST(count_descriptors() <= descriptors_before + 2);  // the poller and its bell
-  MUST(threads_late <= threads_early + 16);
+  WEFT_EXPECT(signals_seen > 100);
+  WEFT_EXPECT(refused > 0);
+  WEFT_EXPECT(count_descriptors() <= descriptors_before + 2);  // the poller and its bell
+  WEFT_EXPECT(threads_late <= threads_early + 16);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  MUST(resident_late <= resident_early + 32 * 1024);
+  WEFT_EXPECT(resident_late <= resident_early + 32 * 1024);
 #endif
   std::printf("all is well: %lld s\n",
               static_cast<long long>(std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - start).count()));

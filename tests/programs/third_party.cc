@@ -34,19 +34,12 @@
 
 #include <weft/weft.h>
 
+#include "support/expect.h"
+
 namespace {
 
 using namespace std::chrono_literals;
 using Bytes = std::vector<unsigned char>;
-
-#define MUST(condition)                                                   \
-  do {                                                                    \
-    if (!(condition)) {                                                   \
-      std::printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      std::fflush(stdout);                                                \
-      _exit(1);                                                           \
-    }                                                                     \
-  } while (false)
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
@@ -76,7 +69,7 @@ Bytes compressed(const Bytes& from, int level) {
   z_stream stream{};
   stream.zalloc = allocate;
   stream.zfree = release;
-  MUST(deflateInit(&stream, level) == Z_OK);
+  WEFT_EXPECT(deflateInit(&stream, level) == Z_OK);
   Bytes out(deflateBound(&stream, from.size()));
   stream.next_out = out.data();
   stream.avail_out = static_cast<uInt>(out.size());
@@ -84,13 +77,13 @@ Bytes compressed(const Bytes& from, int level) {
     const std::size_t piece = std::min<std::size_t>(from.size() - at, 30'000);
     stream.next_in = const_cast<unsigned char*>(from.data() + at);
     stream.avail_in = static_cast<uInt>(piece);
-    MUST(deflate(&stream, Z_NO_FLUSH) == Z_OK);
-    MUST(stream.avail_in == 0);
+    WEFT_EXPECT(deflate(&stream, Z_NO_FLUSH) == Z_OK);
+    WEFT_EXPECT(stream.avail_in == 0);
     at += piece;
   }
-  MUST(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+  WEFT_EXPECT(deflate(&stream, Z_FINISH) == Z_STREAM_END);
   out.resize(stream.total_out);
-  MUST(deflateEnd(&stream) == Z_OK);
+  WEFT_EXPECT(deflateEnd(&stream) == Z_OK);
   return out;
 }
 std::uint64_t use_zlib(std::uint64_t seed) {
@@ -100,8 +93,8 @@ std::uint64_t use_zlib(std::uint64_t seed) {
     const Bytes packed = compressed(text, level);
     Bytes back(text.size());
     uLongf size = back.size();
-    MUST(uncompress(back.data(), &size, packed.data(), packed.size()) == Z_OK);
-    MUST(size == text.size() && back == text);
+    WEFT_EXPECT(uncompress(back.data(), &size, packed.data(), packed.size()) == Z_OK);
+    WEFT_EXPECT(size == text.size() && back == text);
     hash =
         mix(mix(hash, packed), crc32(adler32(0, packed.data(), static_cast<uInt>(packed.size())), back.data(), 50'000));
   }
@@ -114,10 +107,11 @@ std::string shared_database;
 
 struct Database {
   explicit Database(const char* path, int flags = 0) {
-    MUST(sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | flags, nullptr) == SQLITE_OK);
-    MUST(sqlite3_busy_timeout(handle, 60'000) == SQLITE_OK);
-    MUST(sqlite3_create_function(handle, "twist", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, twist, nullptr,
-                                 nullptr) == SQLITE_OK);
+    WEFT_EXPECT(sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | flags, nullptr) ==
+                SQLITE_OK);
+    WEFT_EXPECT(sqlite3_busy_timeout(handle, 60'000) == SQLITE_OK);
+    WEFT_EXPECT(sqlite3_create_function(handle, "twist", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, twist, nullptr,
+                                        nullptr) == SQLITE_OK);
   }
   Database(const Database&) = delete;
   ~Database() { sqlite3_close(handle); }
@@ -138,7 +132,7 @@ struct Database {
           for (const unsigned char* text = sqlite3_column_text(statement, i); text != nullptr && *text != 0; ++text)
             hash = mix(hash, std::uint64_t{*text});
       if (status != SQLITE_DONE) std::puts(sqlite3_errmsg(handle));
-      MUST(status == SQLITE_DONE);
+      WEFT_EXPECT(status == SQLITE_DONE);
       sqlite3_finalize(statement);
     }
     return hash;
@@ -185,40 +179,40 @@ std::uint64_t use_openssl(std::uint64_t seed) {
   for (const EVP_MD* kind : {EVP_sha256(), EVP_sha512(), EVP_sha3_256(), EVP_blake2b512()}) {
     Bytes digest(EVP_MAX_MD_SIZE);
     unsigned size = 0;
-    MUST(EVP_Digest(text.data(), text.size(), digest.data(), &size, kind, nullptr) == 1);
+    WEFT_EXPECT(EVP_Digest(text.data(), text.size(), digest.data(), &size, kind, nullptr) == 1);
     digest.resize(size);
     hash = mix(hash, digest);
   }
   Bytes key(32);
-  MUST(PKCS5_PBKDF2_HMAC("secret", 6, text.data(), 16, 500, EVP_sha256(), static_cast<int>(key.size()), key.data()) ==
-       1);
+  WEFT_EXPECT(PKCS5_PBKDF2_HMAC("secret", 6, text.data(), 16, 500, EVP_sha256(), static_cast<int>(key.size()),
+                                key.data()) == 1);
   hash = mix(hash, key);
   const auto cipher = [&](bool encrypt, const Bytes& from, Bytes& tag) {
     const std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context(EVP_CIPHER_CTX_new(),
                                                                                   EVP_CIPHER_CTX_free);
     Bytes to(from.size());
     int size = 0, last = 0;
-    MUST(EVP_CipherInit_ex(context.get(), EVP_aes_256_gcm(), nullptr, key.data(), text.data(), encrypt) == 1);
-    MUST(EVP_CipherUpdate(context.get(), to.data(), &size, from.data(), static_cast<int>(from.size())) == 1);
-    if (!encrypt) MUST(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG, 16, tag.data()) == 1);
-    MUST(EVP_CipherFinal_ex(context.get(), to.data() + size, &last) == 1);
-    if (encrypt) MUST(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_GET_TAG, 16, tag.data()) == 1);
+    WEFT_EXPECT(EVP_CipherInit_ex(context.get(), EVP_aes_256_gcm(), nullptr, key.data(), text.data(), encrypt) == 1);
+    WEFT_EXPECT(EVP_CipherUpdate(context.get(), to.data(), &size, from.data(), static_cast<int>(from.size())) == 1);
+    if (!encrypt) WEFT_EXPECT(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG, 16, tag.data()) == 1);
+    WEFT_EXPECT(EVP_CipherFinal_ex(context.get(), to.data() + size, &last) == 1);
+    if (encrypt) WEFT_EXPECT(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_GET_TAG, 16, tag.data()) == 1);
     return to;
   };
   Bytes tag(16);
   const Bytes secret = cipher(true, text, tag);
-  MUST(cipher(false, secret, tag) == text);
+  WEFT_EXPECT(cipher(false, secret, tag) == text);
   hash = mix(mix(hash, secret), tag);
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
   std::size_t size = 0;
-  MUST(EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, rsa_key.get()) == 1);
-  MUST(EVP_DigestSign(context.get(), nullptr, &size, text.data(), text.size()) == 1);
+  WEFT_EXPECT(EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, rsa_key.get()) == 1);
+  WEFT_EXPECT(EVP_DigestSign(context.get(), nullptr, &size, text.data(), text.size()) == 1);
   Bytes signature(size);
-  MUST(EVP_DigestSign(context.get(), signature.data(), &size, text.data(), text.size()) == 1);
+  WEFT_EXPECT(EVP_DigestSign(context.get(), signature.data(), &size, text.data(), text.size()) == 1);
   signature.resize(size);
   EVP_MD_CTX_reset(context.get());
-  MUST(EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, rsa_key.get()) == 1);
-  MUST(EVP_DigestVerify(context.get(), signature.data(), size, text.data(), text.size()) == 1);
+  WEFT_EXPECT(EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, rsa_key.get()) == 1);
+  WEFT_EXPECT(EVP_DigestVerify(context.get(), signature.data(), size, text.data(), text.size()) == 1);
   return mix(hash, signature);
 }
 
@@ -226,7 +220,7 @@ std::shared_ptr<SSL_CTX> server_context, client_context;
 
 void make_keys() {
   rsa_key.reset(EVP_RSA_gen(2048), EVP_PKEY_free);
-  MUST(rsa_key != nullptr);
+  WEFT_EXPECT(rsa_key != nullptr);
   const std::shared_ptr<X509> certificate(X509_new(), X509_free);
   X509_gmtime_adj(X509_getm_notBefore(certificate.get()), 0);
   X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 86'400);
@@ -234,25 +228,25 @@ void make_keys() {
   X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate.get()), "CN", MBSTRING_ASC,
                              reinterpret_cast<const unsigned char*>("soak"), -1, -1, 0);
   X509_set_issuer_name(certificate.get(), X509_get_subject_name(certificate.get()));
-  MUST(X509_sign(certificate.get(), rsa_key.get(), EVP_sha256()) > 0);
+  WEFT_EXPECT(X509_sign(certificate.get(), rsa_key.get(), EVP_sha256()) > 0);
   server_context.reset(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   client_context.reset(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
-  MUST(SSL_CTX_use_certificate(server_context.get(), certificate.get()) == 1);
-  MUST(SSL_CTX_use_PrivateKey(server_context.get(), rsa_key.get()) == 1);
+  WEFT_EXPECT(SSL_CTX_use_certificate(server_context.get(), certificate.get()) == 1);
+  WEFT_EXPECT(SSL_CTX_use_PrivateKey(server_context.get(), rsa_key.get()) == 1);
 }
 
 std::uint64_t use_tls(std::uint64_t seed) {
   const std::shared_ptr<SSL> server(SSL_new(server_context.get()), SSL_free),
       client(SSL_new(client_context.get()), SSL_free);
   BIO *server_end = nullptr, *client_end = nullptr;
-  MUST(BIO_new_bio_pair(&server_end, 0, &client_end, 0) == 1);
+  WEFT_EXPECT(BIO_new_bio_pair(&server_end, 0, &client_end, 0) == 1);
   SSL_set_bio(server.get(), server_end, server_end);
   SSL_set_bio(client.get(), client_end, client_end);
   SSL_set_accept_state(server.get());
   SSL_set_connect_state(client.get());
   const auto may_go_on = [](SSL* side, int result) {
     const int error = result > 0 ? SSL_ERROR_NONE : SSL_get_error(side, result);
-    MUST(error == SSL_ERROR_NONE || error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE);
+    WEFT_EXPECT(error == SSL_ERROR_NONE || error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE);
     return result > 0;
   };
   for (bool done = false; !done;) {
@@ -271,7 +265,7 @@ std::uint64_t use_tls(std::uint64_t seed) {
     const int size = SSL_read(server.get(), buffer.data(), static_cast<int>(buffer.size()));
     if (may_go_on(server.get(), size)) got.insert(got.end(), buffer.begin(), buffer.begin() + size);
   }
-  MUST(got == sent);
+  WEFT_EXPECT(got == sent);
   return mix(seed, got);
 }
 
@@ -291,7 +285,7 @@ constexpr std::size_t kSeeds = 4;
 constexpr std::size_t kGoroutines = 2 * kinds.size();
 
 int soak(std::chrono::seconds length) {
-  MUST(sqlite3_threadsafe() == 1);
+  WEFT_EXPECT(sqlite3_threadsafe() == 1);
   make_keys();
   shared_database = "weft-third-party-" + std::to_string(getpid()) + ".db";
   shared_database.insert(0, std::string(std::getenv("TMPDIR") != nullptr ? std::getenv("TMPDIR") : "/tmp") + "/");
@@ -333,7 +327,7 @@ int soak(std::chrono::seconds length) {
   std::uint64_t rounds = 0;
   for (const Kind& kind : kinds) {
     std::printf("%-17s %llu rounds\n", kind.name, static_cast<unsigned long long>(kind.rounds.load()));
-    MUST(kind.rounds > 0);
+    WEFT_EXPECT(kind.rounds > 0);
     rounds += kind.rounds;
   }
   {
@@ -341,7 +335,7 @@ int soak(std::chrono::seconds length) {
     const std::string count = std::to_string(written);
     const std::uint64_t same =
         shared.run("select count from total where count = " + count + " and count = (select count(*) from ledger);");
-    MUST(same == [&] {
+    WEFT_EXPECT(same == [&] {
       std::uint64_t hash = 1;
       for (char c : count) hash = mix(hash, std::uint64_t{static_cast<unsigned char>(c)});
       return hash;
@@ -352,7 +346,7 @@ int soak(std::chrono::seconds length) {
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf("%llu ticks, %llu preemptions, %llu of them exiles, %llu threads at most\n", number(ticks),
               number(stats.preempts_done), number(stats.exiles), number(threads_at_most));
-  MUST(stats.exiles > 0);
+  WEFT_EXPECT(stats.exiles > 0);
   std::printf("all the same: %llu rounds\n", number(rounds));
   return 0;
 }

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <string>
 
+#include "support/expect.h"
+
 // A test program of several cases: `program --case=NAME` runs one as if it were the whole program. Each case stands below the
 // `// check:` lines (tests/support/run_program.py) that say how it must end.
 namespace weft::test {
@@ -31,16 +33,6 @@ struct Case {
   std::fflush(stdout);
   _exit(kSkipped);
 }
-
-// For what a case itself can judge.
-#define WEFT_EXPECT(condition)                                                                         \
-  do {                                                                                                 \
-    if (!(condition)) {                                                                                \
-      std::printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                              \
-      std::fflush(stdout);                                                                             \
-      _exit(1);                                                                                        \
-    }                                                                                                  \
-  } while (false)
 
 // Text at once, whatever happens next.
 inline void say(const char* text) {
