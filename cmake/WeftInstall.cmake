@@ -51,6 +51,7 @@ string(REPLACE "${PROJECT_BINARY_DIR}" "$weft_prefix/${CMAKE_INSTALL_LIBDIR}/wef
 configure_file("${PROJECT_SOURCE_DIR}/cmake/weft.env.in" "${weft_generated}/weft.env" @ONLY)
 install(FILES "${weft_generated}/weft.env" DESTINATION share/weft)
 install(PROGRAMS "${PROJECT_SOURCE_DIR}/weft" DESTINATION bin)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/command" DESTINATION share/weft)
 if(WEFT_PREEMPT_LOOPS_OPTIONS)  # optional: built with everything, or by the target weft_preempt_plugin
   install(FILES "${WEFT_PREEMPT_PLUGIN}" "${weft_plugin_with_entries}" DESTINATION "${CMAKE_INSTALL_LIBDIR}/weft" OPTIONAL)
 endif()

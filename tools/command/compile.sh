@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Programs, compiled with the right flags against the library.
+
+is_source() { [[ $1 =~ \.(cpp|cc|cxx|c\+\+|C|CPP)$ ]]; }
+
+# Is this a flag for the compiler, for `weft run`, which has no reason to take others?
+is_compiler_flag() {
+  [[ $1 =~ ^-(O[0-3sgz]?|Ofast|g.*|[DUILlWfm].+|std=.+|pthread|pedantic|w|v|static|pipe|s|isystem.*|include.*)$ ]]
+}
+
+takes_value() { [[ $1 =~ ^-(o|I|D|U|L|l|x|T|u|z|isystem|include|imacros|iquote|idirafter|MF|MT|MQ|Xlinker|Xclang|Xassembler|Xpreprocessor|-param|arch|target)$ ]]; }
+
+# compile OUTPUT LINK? ARGUMENTS...: the compiler with weft's flags around the user's, which win.
+compile() {
+  local output=$1 link=$2 tail=() checks='' argument arguments=()
+  shift 2
+  # Libraries come after what needs them, wherever the user named them.
+  for argument; do
+    if [[ $argument == -l?* ]]; then tail+=("$argument"); else arguments+=("$argument"); fi
+  done
+  [[ $link == yes ]] && tail+=("$weft_library" -pthread ${weft_link_flags:-})
+  entry_checks "$@" && checks=-fsplit-stack
+  # shellcheck disable=SC2086  # CXX and the flags are lists
+  $cxx -std=c++20 -O2 -g $weft_flags $checks $preempt_flags -I"$weft_include" -pthread "${arguments[@]}" ${output:+-o "$output"} "${tail[@]}"
+}
+
+# Was it the flags rather than the program? Then that is bad use.
+blame_flags() {
+  local command=$1
+  shift
+  (($#)) || return 0
+  # shellcheck disable=SC2086
+  $cxx "$@" -fsyntax-only -x c++ /dev/null >/dev/null 2>&1 || bad_use "$command" "the compiler does not accept: $*"
+}

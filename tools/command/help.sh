@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# What `weft help` prints.
+
+help_for() {
+  case ${1:-} in
+    run) cat <<'END'
+usage: weft run [--preempt=off|entry|loops] [compiler flags] PROGRAM.cpp [arguments]
+
+Compiles PROGRAM.cpp with the right flags against weft, then runs it with the arguments; the exit status is the
+program's. An unchanged program is not compiled again. Compiler flags (-O3, -DNAME, -Idir, -Wall, -std=..., -f..., -m...,
+-l..., -g) may stand before the file; -fsanitize=address and -fsanitize=thread take a library built the same way.
+--preempt: see 'weft help build'.
+
+  weft run examples/hello.cpp
+  weft run -O3 examples/tour.cpp --goroutines 100000
+END
+      ;;
+    build) cat <<'END'
+usage: weft build [--preempt=off|entry|loops] [compiler flags] SOURCE.cpp [SOURCE.cpp ...] [-o OUTPUT]
+
+Compiles and links the sources with weft. What weft does not know is passed to the compiler as it stands (-c and -S
+work, too). Without -o the output is named after the first source. Functions are compiled with a
+check by which a goroutine that computes for long gives way (g++ on x86-64; --preempt=off leaves it out). With
+--preempt=loops loops that call nothing get one, too; that takes a plugin of the compiler, which weft builds.
+
+  weft build -O3 -Wall server.cpp -o server
+END
+      ;;
+    test) cat <<'END'
+usage: weft test [--quick | --all | --long] [--only STAGE[,STAGE...]] [--list] [FILTER]
+
+Runs the project's checks in stages: lint, dev (g++, assertions on), trace (its tests once more,
+traced: are the traces valid?), release, clang, model (relacy and SPIN), asan
+(with ubsan), tsan (clang), aarch64 (under qemu), consumers (find_package, pkg-config, add_subdirectory), command
+(weft itself). The last line is `N passed, N failed`; the exit status is 0 if nothing failed.
+
+  --quick      lint and dev only
+  --all        every stage: also release, clang, the sanitizers and aarch64; traces with 1, 2 and 4 Ps and of the examples
+  --long       every stage, and the tests of tests/long
+  --only A,B   these stages only
+  --list       names the stages and stops
+  FILTER       a regular expression for test names, such as conformance.chan or run_queue
+END
+      ;;
+    bench) cat <<'END'
+usage: weft bench [arguments of bench/run]
+
+Measures the runtime, beside Go where `go` is on the PATH. `weft bench --help` shows what bench/run takes.
+END
+      ;;
+    trace) cat <<'END'
+usage: weft trace FILE [--summary | --json | --check] [-o OUTPUT]
+
+Turns an execution trace (WEFT_TRACE=FILE, or one of Go's) into one HTML page that needs no network: FILE.html, or
+OUTPUT. A file that was cut short is shown up to there.
+
+  --summary   prints text: utilisation, goroutines by spawn site, what they waited for, the longest waits
+  --json      prints the JSON that Perfetto and Chrome's tracing page open
+  --check     replays the scheduler and says whether the trace is valid: exit status 0 or 1
+  -o OUTPUT   where the result goes (- is stdout)
+END
+      ;;
+    doctor) cat <<'END'
+usage: weft doctor
+
+Shows what this machine offers: kernel, CPU, limits, compilers, test tools, and which kernel features and fallbacks
+are in force. Installs nothing but a compiler, and that only if there is none.
+END
+      ;;
+    *) cat <<'END'
+usage: weft COMMAND [arguments]
+
+  run PROGRAM.cpp [args]       compile a program with weft and run it
+  build [flags] SOURCES -o OUT compile only
+  test [--quick|--all|--long]  check the project (source tree only)
+  bench                        measure the project (source tree only)
+  trace FILE                   an execution trace as a page, a summary or JSON
+  doctor                       what this machine supports
+  help [COMMAND]               more about one of them
+  --version
+
+Environment: CXX (g++ >= 12 or clang++ >= 16), WEFT_BUILD_DIR (default: build/ in the source tree), WEFT_JOBS (parallel
+compilers), WEFT_NO_INSTALL=1 (never install packages, say what is missing instead).
+END
+      ;;
+  esac
+}

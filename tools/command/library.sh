@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# The library, built where and when it is needed.
+
+# Where builds go: build/ in the tree, or the user's cache if that cannot be written.
+find_build_root() {
+  local cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/weft
+  if [[ -n ${WEFT_BUILD_DIR:-} ]]; then
+    build_root=$(realpath -m -- "$WEFT_BUILD_DIR")
+  elif [[ -z $source_tree ]]; then
+    build_root=$cache
+  elif { [[ -d $source_tree/build ]] && [[ -w $source_tree/build ]]; } || [[ -w $source_tree && ! -e $source_tree/build ]]; then
+    build_root=$source_tree/build
+  else
+    build_root=$cache/tree-$(printf '%s' "$source_tree" | cksum | cut -d' ' -f1)
+  fi
+  mkdir -p -- "$build_root" || die "cannot write to $build_root; set WEFT_BUILD_DIR to a directory that can be written"
+}
+
+# ninja_build DIR [NINJA ARGUMENTS]: with ninja's own progress on a terminal, with a line every tenth otherwise; what
+# was printed is kept in DIR/build.log.
+ninja_build() {
+  local dir=$1 status=0
+  shift
+  if [[ -t 2 && ${WEFT_LOG_BUILDS:-} != 1 ]]; then
+    ninja -C "$dir" -j "$jobs" "$@" >&2 || status=$?
+    return "$status"
+  fi
+  ninja -C "$dir" -j "$jobs" "$@" 2>&1 | tee "$dir/build.log" | awk '
+    /^\[[0-9]+\/[0-9]+\]/ {
+      split(substr($1, 2), at, /[\/\]]/)
+      part = int(10 * at[1] / at[2])
+      if (at[2] >= 10 && part != last && part > 0 && at[1] < at[2]) { printf "  [%d/%d]\n", at[1], at[2]; fflush() }
+      last = part
+    }' >&2 || status=$?
+  if ((status)); then
+    grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)|^ninja: Entering' "$dir/build.log" | tail -n 80 >&2 || true
+  fi
+  return "$status"
+}
+
+# configure DIR PRESET [-D...]: quiet unless it fails.
+configure() {
+  local dir=$1 preset=$2
+  shift 2
+  mkdir -p -- "$dir"
+  local cc=${CC:-}
+  # The C compiler that belongs to the C++ compiler: a machine may have only one of the two families.
+  [[ -n $cc || -z ${cxx:-} ]] || cc=$(sed -e 's/clang++/clang/' -e 's/g++/gcc/' <<<"$cxx")
+  if ! (cd -- "$source_tree" && CXX=${cxx:-} CC=$cc cmake --preset "$preset" -B "$dir" "$@") >"$dir/configure.log" 2>&1; then
+    cat -- "$dir/configure.log" >&2
+    return 1
+  fi
+}
+
+# The library for a program compiled with the given flags: leaves its weft.env loaded. Nothing is started if it is fresh.
+need_library() {
+  local command=$1 preset=release dir stamp flag
+  shift
+  for flag; do
+    case $flag in
+      -fsanitize=*thread*) preset=tsan ;;
+      -fsanitize=*address*) preset=asan ;;
+    esac
+  done
+  if [[ $preset == tsan ]]; then
+    # gcc's ThreadSanitizer knows no goroutine switches worth the name: program and library are clang's.
+    newest_clang >/dev/null || need_clang "$command"
+    [[ ${CXX:-clang} == *clang* ]] || die "-fsanitize=thread needs clang++ >= 16; CXX is $CXX"
+    [[ -n ${CXX:-} ]] || cxx=$(newest_clang)
+  fi
+  if [[ -z $source_tree ]]; then
+    [[ $preset == release ]] || say "note: the installed library is built without sanitizers; reports may be false"
+    # shellcheck source=/dev/null
+    source "$weft_prefix/share/weft/weft.env"
+    [[ -f $weft_library ]] || die "$weft_library is missing: the installation is not complete"
+    return
+  fi
+  # A compiler of one's own has builds of its own, but the newest clang shares that of the tests; tsan is always clang's.
+  if [[ $preset == release && -n ${CXX:-} && ${cxx##*/} == "$(newest_clang)" ]]; then preset=clang; fi
+  dir=$build_root/$preset
+  [[ -z ${CXX:-} || $preset == tsan || $preset == clang ]] || dir+=-${cxx//[^[:alnum:]+._-]/_}
+  stamp=$dir/library-stamp
+  if ! library_is_fresh "$dir" "$stamp"; then
+    need_build_tools "$command"
+    mkdir -p -- "$dir"
+    exec {lock}>"$dir/lock"
+    flock "$lock"
+    if ! library_is_fresh "$dir" "$stamp"; then
+      touch -- "$stamp.new"
+      if [[ ! -f $dir/build.ninja ]]; then
+        say "building the library ($preset) in ${dir/#$PWD\//}"
+        configure "$dir" "$preset" -DWEFT_BUILD_TESTS=OFF -DWEFT_BUILD_EXAMPLES=OFF -DWEFT_WERROR=OFF ||
+          die "the library could not be configured"
+      fi
+      ninja_build "$dir" weft || die "the library could not be built"
+      mv -- "$stamp.new" "$stamp"
+    fi
+    exec {lock}>&-
+  fi
+  # shellcheck source=/dev/null
+  source "$dir/weft.env"
+}
+
+library_is_fresh() {
+  [[ -f $1/libweft.a && -f $1/weft.env && -f $2 ]] &&
+    [[ -z $(cd -- "$source_tree" && find src include cmake CMakeLists.txt CMakePresets.json \
+      ! -name '*_test.cc' -newer "$2" -print -quit) ]]
+}

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Debian packages: what is missing, what for, and how it gets here.
+
+have() { command -v -- "$1" >/dev/null 2>&1; }
+
+wanted=()   # packages to install
+reasons=()  # what for, one each
+want() {
+  wanted+=("$1")
+  reasons+=("$2")
+}
+
+# Is there such a package, as far as this machine can know?
+apt_has() { ! have_package_lists || [[ $(apt-cache policy -- "$1" 2>/dev/null) =~ Candidate:\ [0-9] ]]; }
+
+# Installs what was wanted; as root, or by sudo, or not at all but with the command that would.
+install_wanted() {
+  ((${#wanted[@]})) || return 0
+  local i sudo='' command
+  say "missing for 'weft $1':"
+  for i in "${!wanted[@]}"; do printf '  %-26s %s\n' "${wanted[$i]}" "${reasons[$i]}" >&2; done
+  if ! have apt-get; then
+    die "this system has no apt-get: install the above with its own package manager, then try again"
+  fi
+  ((EUID == 0)) || ! have sudo || sudo='sudo '
+  command="${sudo}apt-get update && ${sudo}apt-get install -y --no-install-recommends ${wanted[*]}"
+  if [[ ${WEFT_NO_INSTALL:-} == 1 ]]; then
+    die "WEFT_NO_INSTALL=1, so nothing was installed. Run:"$'\n'"  $command"
+  fi
+  if ((EUID != 0)) && [[ -z $sudo ]]; then
+    die "installing packages needs root, and there is no sudo here. As root, run:"$'\n'"  $command"
+  fi
+  if ((EUID != 0)) && ! { sudo -n true 2>/dev/null || [[ -t 0 && -t 2 ]]; }; then
+    die "installing packages needs root, and sudo wants a password where nobody can type one. Run:"$'\n'"  $command"
+  fi
+  say "installing with ${sudo}apt-get"
+  # The package lists of a fresh machine are empty or old; refresh them only if they do not do.
+  if ! { have_package_lists && apt_get install -y --no-install-recommends "${wanted[@]}"; }; then
+    { apt_get update && apt_get install -y --no-install-recommends "${wanted[@]}"; } || {
+      tail -n 20 -- "$apt_log" >&2
+      die "apt-get failed. To see why, or when the network is back, run:"$'\n'"  $command"
+    }
+  fi
+  rm -f -- "$apt_log"
+  wanted=() reasons=()
+  hash -r
+}
+
+have_package_lists() { ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1; }
+
+# apt-get by whatever right there is, its chatter reduced to a line every ten packages.
+apt_log=${TMPDIR:-/tmp}/weft-apt-$$.log
+apt_get() {
+  local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 -q)
+  ((EUID == 0)) || apt=(sudo "${apt[@]}")
+  "${apt[@]}" "$@" 2>&1 </dev/null | tee "$apt_log" | awk '
+    /newly installed/ { total = $3 }
+    /^Setting up/ { if (++done % 10 == 0) { printf "  [%d/%d]\n", done, total; fflush() } }' >&2
+}
