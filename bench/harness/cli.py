@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from . import build, compare, definitions, machine, measure, page, readme, report, result as results, systems
+from . import build, compare, definitions, join, machine, measure, page, readme, report, result as results, systems
 
 DESCRIPTION = """\
 Measures weft beside other runtimes. Programs of all systems run in turns (A B C A B C ...), at least seven rounds; the table
@@ -24,6 +24,7 @@ examples:
   bench/run --peers go,tokio --procs 2 channels a group, two peers, two Ps
   bench/run --compare old.json                  measure what old.json has, then compare; exit status 1: something is slower
   bench/run --load new.json --compare old.json  compare two stored results
+  bench/run --load one.json --join two.json --json both.json   two runs as one result, with what they disagree on
   bench/run --also old=../weft-old spawn        another source tree of weft as one more column, interleaved
   bench/run --variant global:WEFT_POLICY=global the same weft with other environment variables as one more column
   bench/run --scaling                           curves: cost against number of tasks and of Ps
@@ -55,6 +56,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--html", metavar="FILE", help="where the page goes (default build/bench/result.html)")
     p.add_argument("--svg", metavar="DIR", help="where the pictures go (default build/bench/svg)")
     p.add_argument("--load", metavar="FILE", help="show a stored result instead of measuring")
+    p.add_argument("--join", metavar="FILE", help="with --load: another run of the same; the rounds of both count, and ratios on which they "
+                   "disagree are marked")
     p.add_argument("--compare", metavar="OLD.json", help="show what changed against a stored result")
     p.add_argument("--threshold", type=float, default=5.0, metavar="PERCENT", help="smallest change that counts for --compare (default 5)")
     p.add_argument("--readme-table", metavar="FILE", help="print the markdown table of a stored result")
@@ -388,10 +391,19 @@ def main(arguments=None) -> int:
         return 0
     if args.micro:
         return run_micro(p, args)
+    if args.join and not args.load:
+        p.error("--join needs --load: it joins two stored results")
     old = load(p, args.compare) if args.compare else None
     if args.load:
         result = load(p, args.load)
+        if args.join:
+            try:
+                result = join.join(result, load(p, args.join))
+            except ValueError as error:
+                p.error("--join: %s" % error)
         show(result)
+        if args.join:
+            print(join.text(result))
         write(args, result, default=False)
     else:
         if old and not args.names and not args.scaling:

@@ -173,7 +173,7 @@ def render(result) -> str:
         body.append("</div>")
     if result["rows"]:
         body.append('<h2 id="table">All numbers</h2><p class="soft small">Medians; beside them weft\'s spread (interquartile range over '
-                    "median), or how many times better weft is. ~: this ratio varies by more than 15 % between rounds. Bold: best peer.</p>")
+                    "median), or how many times better weft is. ~: this ratio varies by more than 15 % between rounds or runs. Bold: best peer.</p>")
         body.append(full_table(result))
     body.append(left_out(result))
     body.append("<footer>Every round runs each system once on each row, so that a slow minute hits all alike; ratios are formed within a "

@@ -44,12 +44,12 @@ def table(result) -> str:
         lines.append("| %s%s%s | %s | %s |" % (rows[0]["title"], unit, noisy, " / ".join(str(row["procs"]) for row in rows),
                                               " | ".join(cell_text(rows, name, used) for name in used)))
     lines.append("")
-    lines.append("Medians of %d interleaved rounds, %s, on %s. %s; %s. Bold: the best runtime; the raw limit and OS threads show what the "
+    lines.append("Medians of %d interleaved rounds%s, %s, on %s. %s; %s. Bold: the best runtime; the raw limit and OS threads show what the "
                  "machine gives. More is better for speed-ups, shares and messages, less for all else.%s"
-                 % (result["settings"]["rounds_done"], result["date"][:10], machine.summary(result["machine"]),
+                 % (result["settings"]["rounds_done"], " in %d runs" % len(result["runs"]) if "runs" in result else "", result["date"][:10], machine.summary(result["machine"]),
                     ", ".join("%s %s" % (titles[name], versions[name]) for name in used if versions.get(name)),
                     result["machine"]["compiler"],
-                    " ~: the ratio to the best peer varies by more than 15 % between rounds." if any(row["noisy"] for row in headline) else ""))
+                    " ~: the ratio to the best peer varies by more than 15 % between rounds or runs." if any(row["noisy"] for row in headline) else ""))
     if result["settings"]["quick"]:
         lines.append("**Quick run: the sizes are too small for these numbers to mean anything.**")
     lines.append("")

@@ -69,7 +69,7 @@ def table(result) -> str:
 
 LEGEND = """\
 Medians. ±: spread of weft's runs (interquartile range over median). 2.00x: weft is twice as good, 0.50x: the other one is.
-*: best peer (limits and OS threads are for orientation and not counted). ~: this ratio varies by more than 15 % between rounds."""
+*: best peer (limits and OS threads are for orientation and not counted). ~: this ratio varies by more than 15 % between rounds or runs."""
 
 
 def failures(result) -> str:

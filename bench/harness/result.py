@@ -47,28 +47,46 @@ def advantage(row, ours, theirs):
     return theirs / ours if row["better"] == "lower" else ours / theirs
 
 
+def differ(ratios) -> bool:
+    """Are the ratios of several runs further apart than what is called noise?"""
+    return len(ratios) > 1 and max(ratios) > min(ratios) * (1 + NOISY)
+
+
+def by_run(result, rounds, ratios) -> list:
+    """The median ratio of each run, where a result is made of several (join.py)."""
+    found = []
+    for run in result.get("runs", []):
+        values = [ratio for number, ratio in zip(rounds, ratios) if run["from"] <= number < run["to"]]
+        if values:
+            found.append(statistics.median(values))
+    return found
+
+
 def summarise(result: dict) -> dict:
     """Adds to every cell: median, spread, and against weft the ratio of each round with its median and spread."""
     kinds = {system["name"]: system["kind"] for system in result["systems"]}
     for row in result["rows"]:
         weft = row["cells"].get("weft", {})
-        by_round = dict(zip(weft.get("rounds", []), weft.get("values", [])))
+        ours = dict(zip(weft.get("rounds", []), weft.get("values", [])))
         best = None
         for name, cell in row["cells"].items():
             values = cell["values"]
             if values:
                 cell["median"] = statistics.median(values)
                 cell["spread"] = round(statistics.spread(values), 4)
-            if name == "weft" or not values or not by_round:
+            if name == "weft" or not values or not ours:
                 continue
-            ratios = [advantage(row, by_round[number], value)
-                      for number, value in zip(cell["rounds"], values) if number in by_round]
-            ratios = [ratio for ratio in ratios if ratio is not None]
+            pairs = [(number, advantage(row, ours[number], value)) for number, value in zip(cell["rounds"], values) if number in ours]
+            rounds = [number for number, ratio in pairs if ratio is not None]
+            ratios = [ratio for _, ratio in pairs if ratio is not None]
             if not ratios:
                 continue
             low, high = statistics.bootstrap_interval(ratios)
-            cell["ratio"] = {"median": statistics.median(ratios), "spread": round(statistics.spread(ratios), 4),
-                             "low": low, "high": high, "noisy": statistics.spread(ratios) > NOISY}
+            runs = by_run(result, rounds, ratios)
+            cell["ratio"] = {"median": statistics.median(ratios), "spread": round(statistics.spread(ratios), 4), "low": low, "high": high,
+                             "noisy": statistics.spread(ratios) > NOISY or differ(runs)}
+            if runs:
+                cell["ratio"]["runs"] = runs
         for name, cell in row["cells"].items():
             if kinds.get(name) == "peer" and not name.startswith("weft:") and "median" in cell:
                 if best is None or better(row, cell["median"], row["cells"][best]["median"]):
