@@ -17,6 +17,7 @@ struct Walk {
   os::CodeRange program;
   std::size_t frames = 0;
   bool reached_main = false;
+  FramesOnStack found = {};
 };
 
 _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
@@ -25,20 +26,26 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
     walk.reached_main = true;
     return _URC_END_OF_STACK;
   }
-  const std::uintptr_t pc = _Unwind_GetIP(context) - 1;
-  const bool own = pc - walk.program.begin < walk.program.end - walk.program.begin;
-  return own && ++walk.frames < kMostFrames ? _URC_NO_REASON : _URC_END_OF_STACK;
+  int interrupted = 0;
+  const std::uintptr_t pc = _Unwind_GetIPInfo(context, &interrupted) - 1;
+  if (interrupted != 0) {
+    walk.found.in_handler = true;
+    return _URC_END_OF_STACK;
+  }
+  if (walk.program.begin != walk.program.end)
+    walk.found.foreign |= pc - walk.program.begin >= walk.program.end - walk.program.begin;
+  return ++walk.frames < kMostFrames ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
 }  // namespace
 
-bool has_foreign_frames(Goroutine* g) noexcept {
+FramesOnStack look_at_frames(const Goroutine* g) noexcept {
   static const os::CodeRange program = os::code_around(reinterpret_cast<const void*>(&weft_goroutine_main));
-  if (program.begin == program.end) return false;
-  if (static_cast<std::byte*>(__builtin_frame_address(0)) - g->stack_bottom < kUnwinderNeeds) return true;
+  if (static_cast<std::byte*>(__builtin_frame_address(0)) - g->stack_bottom < kUnwinderNeeds) return {.foreign = true};
   Walk walk{program};
   _Unwind_Backtrace(next_frame, &walk);
-  return !walk.reached_main;
+  walk.found.foreign |= !walk.reached_main;
+  return walk.found;
 }
 
 }  // namespace weft::sched

@@ -7,11 +7,17 @@
 // a library goes on as it is used to only on the thread it was called on.
 //   Rule      who has code of other modules than the program on its stack when it is preempted is resumed by the same thread, as
 //             are those stopped by signal (preempt.h). In statically linked programs nobody can tell.
+//   Handlers  of signals, installed without SA_ONSTACK, run on the goroutine's stack, in the middle of anything: of the runtime, too,
+//             with its locks held. There nobody gives way.
 //   Price     unwinding, under a microsecond per frame, once per slice. Very deep stacks are not looked through: their
 //             goroutines stay on their thread, too.
 namespace weft::sched {
 
+struct FramesOnStack {
+  bool foreign = false;     // code of other modules, or more than anybody looked at
+  bool in_handler = false;  // of a signal
+};
 // On the goroutine's own stack.
-bool has_foreign_frames(Goroutine* g) noexcept;
+FramesOnStack look_at_frames(const Goroutine* g) noexcept;
 
 }  // namespace weft::sched

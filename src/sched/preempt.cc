@@ -103,8 +103,8 @@ bool count_exile() noexcept {
 // A goroutine that waits for its turn wired to its thread needs that thread besides those that run: not where they are scarce.
 bool may_keep_thread() noexcept { return scheduler.threads.load_relaxed() < scheduler.settings.max_threads / 2; }
 
-bool wants_thread_kept(Goroutine* g) noexcept {
-  return (g->flags & kGLocked) == 0 && may_keep_thread() && has_foreign_frames(g);
+bool wants_thread_kept(const Goroutine* g, const FramesOnStack& frames) noexcept {
+  return (g->flags & kGLocked) == 0 && may_keep_thread() && frames.foreign;
 }
 
 // Wires the goroutine to its thread, unless it is already.
@@ -154,6 +154,8 @@ void at_check(std::uintptr_t sp, std::size_t need) noexcept {
   }
   if (sp < reinterpret_cast<std::uintptr_t>(g->stack_bottom) || sp >= reinterpret_cast<std::uintptr_t>(g)) return;
   if (need > sp || sp - need < true_guard(g)) overflow(g, sp, need);
+  if (os::current_p() == nullptr && look_at_frames(g).in_handler)
+    return;  // an exile comes back at a check behind the handler
   arch::set_stack_guard(guard_of(g));
   Processor* p = own_processor();
   if (p == nullptr) return;
@@ -163,8 +165,13 @@ void at_check(std::uintptr_t sp, std::size_t need) noexcept {
     p->counters.bump(Counter::kPreemptsRefused);
     return;
   }
+  const FramesOnStack frames = look_at_frames(g);
+  if (frames.in_handler) {
+    p->counters.bump(Counter::kPreemptsRefused);
+    return;
+  }
   p->counters.bump(Counter::kPreemptsDone);
-  const ThreadKept kept(g, wants_thread_kept(g));
+  const ThreadKept kept(g, wants_thread_kept(g, frames));
   give_way();
 }
 
@@ -249,7 +256,7 @@ Processor* return_from_exile() noexcept {
   Goroutine* g = os::current_g();
   const std::uint8_t long_calls = g->habits.long_calls;
   {
-    const ThreadKept kept(g, wants_thread_kept(g));
+    const ThreadKept kept(g, wants_thread_kept(g, look_at_frames(g)));
     leave_call();
   }
   g->habits.long_calls = long_calls;  // computing says nothing about its calls

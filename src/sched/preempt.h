@@ -7,10 +7,11 @@
 //   Mark     sysmon (slice over) or a stopping world sets the P's attention, then asks the M that runs it: the stack guard
 //            becomes kGiveWay, so that the next compiled-in check (function entry, loop back-edge) calls at_check(); the
 //            flag of preempt_point() is set too. The true guard is computed from the G: that is the second copy.
-//   Vetoes   at_check() does nothing while the thread has no goroutine (g0), stands on another stack (signal handlers), has no
-//            P or is in a call, or the goroutine's no_preempt count is not zero (user regions; the runtime's own, where it
-//            calls user code with a lock held; a goroutine that has stopped the world). Spawning and waking are code of the
-//            runtime, which has no checks. A vetoed request stays on the P and is armed again when the veto ends.
+//   Vetoes   at_check() does nothing while the thread has no goroutine (g0), in signal handlers (on another stack, or found on
+//            this one: foreign_frames.h), where it has no P or is in a call, or the goroutine's no_preempt count is not zero
+//            (user regions; the runtime's own, where it calls user code with a lock held; a goroutine that has stopped the
+//            world). Spawning and waking are code of the runtime, which has no checks. A vetoed request stays on the P and is
+//            armed again when the veto ends, or made again.
 //   Exile    code without checks is interrupted by a signal. The handler looks at the stack: with nothing of the runtime on it,
 //            the goroutine becomes what a blocking call makes of it (handoff.h): the P's word says "in call", sysmon takes the
 //            P and gives it to another M, and the goroutine computes on as a plain thread. Its next call of the runtime

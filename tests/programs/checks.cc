@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // test-labels: checks
 // Preempted at every single check (WEFT_DEBUG=preempt), a program computes what it always computes. Overflow is found by checks.
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -12,6 +15,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <weft/weft.h>
@@ -42,6 +46,17 @@ std::uint64_t compute(unsigned seed) {
     }
   }
   return std::accumulate(numbers.begin(), numbers.end(), hash);
+}
+
+__attribute__((noinline)) int count_up(int from) {
+  asm volatile("");
+  return from == 10 ? 10 : count_up(from + 1);
+}
+std::atomic<int> handled{0}, moved{0};
+void on_own_stack(int) {
+  const pid_t here = gettid();
+  ++handled;
+  if (count_up(0) != 10 || gettid() != here) ++moved;
 }
 
 __attribute__((noinline)) int recurse(int depth) {
@@ -108,6 +123,89 @@ WEFT_CASE(callbacks_keep_their_thread) {
     WEFT_EXPECT(elsewhere == 0);
     std::puts("kept");
   });
+  return 0;
+}
+
+// What the runtime runs on the side (functions of timers and of contexts, tickers) gives way as everything else does.
+// check: run WEFT_MAXPROCS=1 WEFT_DEBUG=preempt --case=helpers_of_the_runtime
+// check: stdout ^all of them
+// check: run WEFT_MAXPROCS=4 WEFT_DEBUG=preempt --case=helpers_of_the_runtime
+// check: stdout ^all of them
+WEFT_CASE(helpers_of_the_runtime) {
+  using std::chrono::milliseconds;
+  const std::uint64_t expected = compute(1);
+  weft::run([&] {
+    std::atomic<int> same{0};
+    weft::wait_group group;
+    const auto helper = [&] {
+      same += compute(1) == expected;
+      group.done();
+    };
+    std::vector<weft::timer> timers;
+    auto [context, cancel] = weft::with_timeout(weft::context::background(), milliseconds(5));
+    for (int i = 0; i < 10; ++i) {
+      group.add(2);
+      timers.push_back(weft::after_func(milliseconds(i), helper));
+      weft::after_func(context, helper);
+    }
+    weft::ticker ticker(milliseconds(1));
+    for (int i = 0; i < 10; ++i) WEFT_EXPECT(ticker.chan().recv());
+    group.wait();
+    WEFT_EXPECT(same == 20);
+    WEFT_EXPECT(weft::runtime::read_stats().preempts_done > 1000);
+  });
+  say("all of them");
+  return 0;
+}
+
+// A handler without SA_ONSTACK runs on the goroutine's stack, in the middle of the runtime as of anything else. Its checks are no
+// place to give way: what the runtime holds there would stay held, and the mask of signals is the thread's.
+// check: run WEFT_MAXPROCS=2 WEFT_DEBUG=preempt --case=handlers_on_a_goroutines_stack
+// check: stdout ^undisturbed
+WEFT_CASE(handlers_on_a_goroutines_stack) {
+  struct sigaction action{};
+  action.sa_handler = on_own_stack;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGUSR1, &action, nullptr);
+  std::atomic<bool> done{false};
+  std::array<std::atomic<pid_t>, 4> threads{};
+  std::thread sender([&] {
+    for (std::size_t i = 0; !done; ++i) {
+      const pid_t target = threads[i % threads.size()];
+      if (target != 0) tgkill(getpid(), target, SIGUSR1);
+      usleep(50);
+    }
+  });
+  weft::run([&] {
+    weft::mutex mutex;
+    weft::wait_group group;
+    weft::chan<int> numbers(1);
+    long sum = 0, expected = 0;
+    for (std::size_t g = 0; g < threads.size(); ++g)
+      group.go([&, g] {
+        for (int i = 0; i < 1000 || handled < 1000; ++i) {
+          WEFT_EXPECT(count_up(0) == 10);
+          threads[g] = gettid();
+          numbers.send(i);
+          std::lock_guard guard(mutex);
+          expected += i;
+          sum += *numbers.recv();
+        }
+        sigset_t blocked;
+        pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+        WEFT_EXPECT(sigismember(&blocked, SIGUSR1) == 0);
+      });
+    group.wait();
+    WEFT_EXPECT(sum == expected);
+    WEFT_EXPECT(weft::runtime::read_stats().preempts_done > 1000);
+    // From here on they find threads without a goroutine.
+    const int before = handled;
+    while (handled < before + 100) weft::this_goroutine::sleep_for(std::chrono::milliseconds(5));
+  });
+  done = true;
+  sender.join();
+  WEFT_EXPECT(moved == 0);
+  say("undisturbed");
   return 0;
 }
 
