@@ -102,8 +102,12 @@ Runnable steal_slot(Processor& thief, Processor& victim, const std::uint32_t* se
 
 Placed Classic::ready(Processor& p, Runnable runnable, Hint hint) noexcept {
   if (WEFT_UNLIKELY(scheduler.settings.random_schedule) && (p.random.next() & 1) != 0) hint = Hint::kVisible;
-  if (hint >= Hint::kYield || (hint == Hint::kSpawn && WEFT_UNLIKELY(scheduler.settings.spawn_at_back))) {
+  if (hint >= Hint::kYield) {
     push_queue(p, runnable);
+    return Placed::kQueue;
+  }
+  if (hint == Hint::kSpawn && WEFT_UNLIKELY(scheduler.settings.spawn_at_back)) {  // the deque would run it first
+    if (!p.queue.push(runnable)) overflow_queue(p, runnable);
     return Placed::kQueue;
   }
   if (!p.slot.load_relaxed()) {      // thieves only empty it
@@ -146,7 +150,7 @@ Runnable Classic::steal(Processor& thief, bool desperate, const std::uint32_t* s
     Processor& victim = *scheduler.processors[victim_id];
     if (const Runnable stolen = steal_queue(thief, victim)) return stolen;
     if (const Runnable stolen = steal_records(thief, victim)) return stolen;
-    if (WEFT_UNLIKELY(victim.inbox.load_relaxed() != 0)) {
+    if (WEFT_UNLIKELY(!victim.inbox.empty())) {
       sched::RunnableList arrived = sched::take_inbox(victim);
       const Runnable first = arrived.pop();
       while (const Runnable other = arrived.pop()) push_queue(thief, other);
@@ -161,7 +165,7 @@ Runnable Classic::steal(Processor& thief, bool desperate, const std::uint32_t* s
 bool Classic::has_stealable_work(const Processor* except) const noexcept {
   for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) {
     const Processor& p = *scheduler.processors[i];
-    if (&p != except && (!p.queue.empty() || !p.deque.empty() || p.inbox.load_relaxed() != 0)) return true;
+    if (&p != except && (!p.queue.empty() || !p.deque.empty() || !p.inbox.empty())) return true;
   }
   return false;
 }

@@ -162,12 +162,19 @@ class Parser {
       if (const auto us = debug_number(key, text, 1'000'000)) debug.spin_us = static_cast<unsigned>(*us);
     } else if (key == "ladder") {
       if (const auto step = debug_number(key, text, 5)) debug.ladder = static_cast<unsigned>(*step);
+    } else if (key == "search_order") {
+      read_choice(key, text, "go127", "seed", debug.seed_search_order);
+    } else if (key == "spawn_place") {
+      read_choice(key, text, "next", "back", debug.spawn_at_back);
+    } else if (key == "wake_place") {
+      read_choice(key, text, "here", "last", debug.wake_on_last_p);
     } else if (key == "preempt" && !text) {
       debug.preempt = true;
     } else {
       parsed_.warnings.push_back(
           "weft: WEFT_DEBUG: unknown key " + quote_for_message(key) +
-          " ignored; known are randsched[=seed], starve[=seed], buggify=seed, spin_us=microseconds, preempt, ladder=step");
+          " ignored; known are randsched[=seed], starve[=seed], buggify=seed, spin_us=microseconds, preempt, ladder=step, "
+          "search_order=go127|seed, spawn_place=next|back, wake_place=here|last");
     }
   }
 
@@ -176,6 +183,16 @@ class Parser {
       out = {true, std::nullopt};
     } else if (const auto seed = debug_number(key, text, std::numeric_limits<std::uint64_t>::max())) {
       out = {true, *seed};
+    }
+  }
+
+  // The usual way, or the other one.
+  void read_choice(std::string_view key, std::optional<std::string_view> text, std::string_view usual,
+                   std::string_view other, std::optional<bool>& out) {
+    if (text == usual || text == other) {
+      out = text == other;
+    } else {
+      fail("WEFT_DEBUG: " + std::string(key), text.value_or(""), std::string(usual) + " or " + std::string(other));
     }
   }
 

@@ -26,11 +26,14 @@ struct Seeded {
 
 struct DebugSettings {
   Seeded randsched;                      // randomise scheduling decisions
-  Seeded starve;                         // stop Ms for a while at park and dispatch
+  Seeded starve;                         // stop Ms for a while when they look for work
   std::optional<std::uint64_t> buggify;  // seed of the delays at named sites
   std::optional<unsigned> spin_us;       // how long an idle M spins
   bool preempt = false;                  // give way at every compiled-in check
   std::optional<unsigned> ladder;        // 0..5: a step of the documents' plan instead of the whole scheduler
+  std::optional<bool> seed_search_order;  // search_order=seed: the documents' (steal, global queue, network); go127: the default
+  std::optional<bool> spawn_at_back;      // spawn_place=back: a new goroutine runs after those that wait; next: the default
+  std::optional<bool> wake_on_last_p;     // wake_place=last: where it ran before; here: the default, on the waker's P
 };
 
 // What the environment says; nullopt: the variable is not set.

@@ -208,6 +208,23 @@ TEST(Options, first_bad_value_is_the_error_and_the_only_one) {
   EXPECT_EQ(parsed.error.find("WEFT_POLICY"), std::string::npos);
 }
 
+TEST(Options, debug_choices_are_the_usual_way_or_the_other) {
+  const struct {
+    const char *usual, *other;
+    std::optional<bool> DebugSettings::* member;
+  } kChoices[] = {{"search_order=go127", "search_order=seed", &DebugSettings::seed_search_order},
+                  {"spawn_place=next", "spawn_place=back", &DebugSettings::spawn_at_back},
+                  {"wake_place=here", "wake_place=last", &DebugSettings::wake_on_last_p}};
+  for (const auto& [usual, other, member] : kChoices) {
+    EXPECT_EQ(parse({}).settings.debug.*member, std::nullopt);
+    EXPECT_EQ(parse({{"WEFT_DEBUG", usual}}).settings.debug.*member, false);
+    EXPECT_EQ(parse({{"WEFT_DEBUG", other}}).settings.debug.*member, true);
+  }
+  EXPECT_EQ(parse({{"WEFT_DEBUG", "wake_place=there"}}).error,
+            "weft: WEFT_DEBUG: wake_place=\"there\" cannot be used; accepted: here or last");
+  EXPECT_FALSE(parse({{"WEFT_DEBUG", "spawn_place"}}).ok());
+}
+
 TEST(Options, debug_unknown_keys_warn_and_the_rest_counts) {
   const Parsed parsed = parse({{"WEFT_DEBUG", "nope,spin_us=3,RANDSCHED=1,=5,randsched"}});
   ASSERT_TRUE(parsed.ok()) << parsed.error;
@@ -215,7 +232,8 @@ TEST(Options, debug_unknown_keys_warn_and_the_rest_counts) {
   EXPECT_EQ(parsed.warnings[0],
             "weft: WEFT_DEBUG: unknown key \"nope\" ignored; known are randsched[=seed], starve[=seed], "
             "buggify=seed, "
-            "spin_us=microseconds, preempt, ladder=step");
+            "spin_us=microseconds, preempt, ladder=step, search_order=go127|seed, spawn_place=next|back, "
+            "wake_place=here|last");
   EXPECT_NE(parsed.warnings[1].find("\"RANDSCHED\""), std::string::npos);
   EXPECT_NE(parsed.warnings[2].find("\"\""), std::string::npos);
   EXPECT_EQ(parsed.settings.debug.spin_us, 3u);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +27,7 @@
 #include "policy/one_lock.h"
 #include "runtime/options.h"
 #include "sched/dump.h"
+#include "sched/dump_threads.h"
 #include "sched/hooks.h"
 #include "sched/leak_roots.h"
 #include "sched/machines.h"
@@ -181,19 +183,42 @@ sched::Policy* policy_of_step(unsigned step) {
   return step == 3 ? &one_lock : policy_named(step < 3 ? policy_kind::global : policy_kind::classic);
 }
 
+// Without a seed one is taken, and named: what it found can be looked for again.
+std::uint64_t seed_of(const char* key, const runtime::Seeded& seeded) {
+  if (seeded.seed) return *seeded.seed;
+  const std::uint64_t seed = os::ticks() % 1'000'000;
+  std::fprintf(stderr, "weft: WEFT_DEBUG=%s=%llu\n", key, static_cast<unsigned long long>(seed));
+  return seed;
+}
+
+void apply_debug(const runtime::DebugSettings& debug) {
+  sched::Settings& settings = scheduler.settings;
+  if (debug.spin_us) settings.spin_us = *debug.spin_us;
+  if (debug.randsched.on) {
+    settings.random_schedule = true;
+    settings.random_seed = seed_of("randsched", debug.randsched);
+  }
+  if (debug.starve.on) scheduler.starvation.begin(seed_of("starve", debug.starve), os::now_ns());
+  settings.preempt_always = debug.preempt;
+  settings.seed_search_order = debug.seed_search_order.value_or(false);
+  settings.spawn_at_back = debug.spawn_at_back.value_or(false);
+  settings.wake_on_last_p = debug.wake_on_last_p.value_or(false);
+  if (debug.buggify) base::set_delay_seed(*debug.buggify | 1);
+#if !WEFT_DEBUG_CHECKS
+  if (debug.buggify) std::fputs("weft: WEFT_DEBUG: buggify has no effect in a build without debug checks\n", stderr);
+#endif
+  if (debug.ladder) step_down_to(*debug.ladder);
+}
+
 void apply_settings() {
   sched::Settings& settings = scheduler.settings;
   if (environment.preempt) settings.preempt = *environment.preempt;
   if (environment.slice_ms) settings.slice_ns = *environment.slice_ms * 1'000'000ll;
-  if (environment.debug.spin_us) settings.spin_us = *environment.debug.spin_us;
-  settings.random_schedule = environment.debug.randsched.on;
-  settings.preempt_always = environment.debug.preempt;
-  if (environment.debug.buggify) base::set_delay_seed(*environment.debug.buggify | 1);
+  apply_debug(environment.debug);
   if (environment.max_threads)
     settings.max_threads = static_cast<std::uint32_t>(*environment.max_threads);
   else if (first_options.max_threads != 0)
     settings.max_threads = static_cast<std::uint32_t>(std::min<std::size_t>(first_options.max_threads, 1'000'000));
-  if (environment.debug.ladder) step_down_to(*environment.debug.ladder);
   scheduler.stacks.set_default_size(environment.stack_size.value_or(first_options.stack_size));
   const std::size_t room = scheduler.stacks.least_room();
   scheduler.guard_distance = settings.preempt_always ? 0 : room - std::min(room / 4, sched::kGuardSlack);
@@ -340,8 +365,9 @@ void detail::visit_roots(void (*visit)(void* context, const root_range& root), v
 
 void dump(std::ostream& out) {
   stop_the_world([&] {
-    sched::dump_goroutines([](void* context, std::string_view text) { *static_cast<std::ostream*>(context) << text; },
-                           &out);
+    const auto sink = [](void* context, std::string_view text) { *static_cast<std::ostream*>(context) << text; };
+    sched::dump_goroutines(sink, &out);
+    sched::dump_threads(sink, &out);
   });
 }
 
@@ -362,8 +388,9 @@ stats read_stats() {
   result.spinning = view.spinning();
   result.spinning_max = scheduler.spinning_max.load_relaxed();
   result.idle_ps = view.idle();
-  result.threads = scheduler.threads.load_relaxed();
   result.threads_created = scheduler.threads_created.load_relaxed();
+  // One that is just being created counts among the threads already.
+  result.threads = std::min<std::uint64_t>(scheduler.threads.load_relaxed(), result.threads_created);
   result.threads_throttled = sched::total(Counter::kThreadsThrottled);
   result.handoffs = sched::total(Counter::kHandoffs);
   result.syscalls = sched::total(Counter::kCalls);

@@ -419,7 +419,7 @@ void hand_off(Processor& p, Waker waker) noexcept {
   if (stop_if_world_stops(p)) return;
   count(os::current_p(), Counter::kHandoffs);
   const bool has_work = scheduler.policy->backlog(p) > 0 || p.slot.load_relaxed() || !scheduler.inject.empty() ||
-                        p.inbox.load_relaxed() != 0;
+                        !p.inbox.empty();
   // Timers need somebody who sleeps until they are due.
   const bool needs_watcher = p.timers.next_ns() != TimerHeap::kNever && scheduler.poller.m.load_relaxed() == nullptr &&
                              scheduler.passive.m.load_relaxed() == nullptr;

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "sched/counters.h"
 #include "sched/goroutine.h"
+#include "sched/inbox.h"
 #include "sched/record_deque.h"
 #include "sched/run_queue.h"
 #include "sched/status.h"
@@ -76,7 +77,7 @@ struct alignas(base::kCacheLine) Processor {
 
   RunQueue<Runnable, kRunQueueCapacity> queue;
   RecordDeque<Runnable, kDequeCapacity> deque;
-  alignas(base::kCacheLine) base::Atom<std::uintptr_t> inbox{0};  // A53: chain pushed by others, taken whole by anybody
+  alignas(base::kCacheLine) Inbox<Runnable, RunnableLinks> inbox;  // A53
   TimerHeap timers;
   trace::Mark mark;
 

@@ -44,6 +44,11 @@ inline std::uintptr_t& link_of(Runnable runnable) noexcept {
                               : *reinterpret_cast<std::uintptr_t*>(runnable.bits() + kGoroutineLinkOffset);
 }
 
+struct RunnableLinks {  // for Inbox
+  static Runnable next(Runnable runnable) noexcept { return Runnable::from_bits(link_of(runnable)); }
+  static void set_next(Runnable runnable, Runnable next) noexcept { link_of(runnable) = next.bits(); }
+};
+
 // A FIFO chain through those links; moves in O(1).
 class RunnableList {
  public:

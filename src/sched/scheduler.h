@@ -14,6 +14,7 @@
 #include "sched/processor.h"
 #include "sched/record_pool.h"
 #include "sched/stack_pool.h"
+#include "sched/starvation.h"
 #include "sched/work_source.h"
 
 // The scheduler: goroutines (G) are run by threads (M) that hold a processor (P).
@@ -45,12 +46,13 @@ struct Settings {
   std::int64_t timer_spacing_ns = 200'000;  // between two wake-ups for timers, when there are many
   bool preempt = true;
   bool preempt_always = false;  // test: give way at every check
-  bool wake_on_last_p = false;      // A53
-  bool seed_search_order = false;   // K1: local, steal, global, network
-  bool spawn_at_back = false;       // K5
+  bool wake_on_last_p = false;      // A53: WEFT_DEBUG=wake_place=last
+  bool seed_search_order = false;   // K1: local, steal, global, network; WEFT_DEBUG=search_order=seed
+  bool spawn_at_back = false;       // K5: WEFT_DEBUG=spawn_place=back
   bool prompt_park = false;         // the ladder: no spinning, active or passive
   bool place_woken_threads = true;  // keep a woken M off the waker's CPU
   bool random_schedule = false;     // tests: the slot is left out by a coin, deque and ring come in random order
+  std::uint64_t random_seed = 0;    // of the Ps: which coin, which victim
 };
 
 enum class Role : std::uint8_t { kPoller, kPassive };
@@ -65,6 +67,7 @@ struct Scheduler {
   // --- read-mostly ---
   Policy* policy = nullptr;
   Settings settings;
+  Starvation starvation;
   std::uintptr_t guard_distance = 0;  // from a G with a default stack down to its guard (preempt.h)
   int preempt_signal = 0;             // 0: none
   base::Atom<std::uint32_t> processors_made{0};  // at most so many have ever been in use; their counters still count

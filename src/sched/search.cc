@@ -13,7 +13,7 @@
 
 // An M without work: where it looks, how long it spins, when it gives its P up.
 //   Order       own queue, global queue, network (without blocking), steal; then spin (the same, again), idle-priority goroutines, sleep as the passive
-//               spinner, retire. K1: with seed_search_order global queue and network come after stealing.
+//               spinner, retire. K1: with WEFT_DEBUG=search_order=seed global queue and network come after stealing, as the documents have it.
 //   Spinning    active for spin_us; then *passive*: the M keeps P and spinner count but sleeps with a timer, 50 us doubling to
 //               passive_limit_ns, and at each look takes what has not moved since the last one. Only one M is passive.
 //   Judgement   a thief that is idle again within productive_us of a steal was not worth it; from the second in a row it skips
@@ -373,6 +373,7 @@ Runnable find_runnable(Machine& m) noexcept {
       m.handed = Runnable();
       return leave_with(m, handed, false);
     }
+    if (WEFT_UNLIKELY(scheduler.starvation.on())) scheduler.starvation.visit();
     Processor& p = *m.p;
     if (p.attention.load_relaxed() != 0 && !attend(m)) continue;  // the P may be gone
     const bool brief = run_due_timers(p);
@@ -422,6 +423,7 @@ bool wait_for_processor(Machine& m) noexcept {
       accept_processor(m, *p);
       return true;
     }
+    if (WEFT_UNLIKELY(scheduler.starvation.on())) scheduler.starvation.visit();
     const bool polls = may_poll && become_poller(m);
     const std::int64_t exit_at = os::now_ns() + scheduler.settings.idle_thread_exit_ns;
     scheduler.shared_counters.add(Counter::kParks);

@@ -38,34 +38,18 @@ void clear_details(Goroutine* g) noexcept {
 }
 
 bool send_to_last_processor(Processor& here, Goroutine* g) noexcept {
+  if (scheduler.policy->kind() != PolicyKind::kClassic) return false;  // one queue for all: nobody would look into an inbox
   if (g->last_p == here.id || g->last_p >= maxprocs()) return false;
   Processor& target = *scheduler.processors[g->last_p];
   if (target.status() != PStatus::kRunning) return false;
-  std::uintptr_t head = target.inbox.load_relaxed();  // the CAS validates it
-  do g->link = head;
-  while (!target.inbox.cas_acq_rel(head, Runnable(g).bits()));  // pairs: inbox
+  target.inbox.push(Runnable(g));
   wake_for_queued_work(&here);
   return true;
 }
 
 RunnableList take_inbox(Processor& p) noexcept {
   RunnableList list;
-  std::uintptr_t bits = p.inbox.load_relaxed();  // a look before the exchange
-  if (bits == 0) return list;
-  bits = p.inbox.exchange_acq_rel(0);  // pairs: inbox
-  // The chain is newest first: turn it round.
-  std::uintptr_t reversed = 0;
-  while (bits != 0) {
-    const Runnable item = Runnable::from_bits(bits);
-    bits = link_of(item);
-    link_of(item) = reversed;
-    reversed = item.bits();
-  }
-  while (reversed != 0) {
-    const Runnable item = Runnable::from_bits(reversed);
-    reversed = link_of(item);
-    list.push(item);
-  }
+  p.inbox.take([&](Runnable runnable) { list.push(runnable); });
   return list;
 }
 

@@ -145,7 +145,7 @@ void empty_processor(Processor& p) noexcept {
 }
 
 bool has_work(const Processor& p) noexcept {
-  return scheduler.policy->backlog(p) > 0 || p.slot.load_relaxed() || p.inbox.load_relaxed() != 0;
+  return scheduler.policy->backlog(p) > 0 || p.slot.load_relaxed() || !p.inbox.empty();
 }
 
 }  // namespace
@@ -247,7 +247,7 @@ void resize(std::uint32_t n) noexcept {
       if (memory == nullptr) base::fatal_exit(2, "weft: no memory for processor %u", i);
       auto* p = new (memory) Processor;
       p->id = i;
-      p->random = base::Random(i + 1);
+      p->random = base::Random(scheduler.settings.random_seed + i + 1);
       p->sampled_at = os::ticks();
       scheduler.processors[i] = p;
     }

@@ -20,6 +20,7 @@
 #include "os/time_slice.h"
 #include "sched/dispatch.h"
 #include "sched/dump.h"
+#include "sched/dump_threads.h"
 #include "sched/handoff.h"
 #include "sched/hooks.h"
 #include "sched/machines.h"
@@ -83,7 +84,7 @@ class Sysmon {
   };
 
   static bool has_work(const Processor& p) {
-    return p.slot.load_relaxed() || scheduler.policy->backlog(p) > 0 || p.inbox.load_relaxed() != 0;
+    return p.slot.load_relaxed() || scheduler.policy->backlog(p) > 0 || !p.inbox.empty();
   }
 
   bool look_at_processors(std::int64_t now) {
@@ -258,8 +259,9 @@ class Sysmon {
     constexpr std::string_view kHead = "SIGQUIT: quit\n\n";
     base::write_stderr(kHead.data(), kHead.size());
     sched::stop_the_world_for_exit(1'000'000'000);
-    sched::dump_goroutines([](void*, std::string_view text) { base::write_stderr(text.data(), text.size()); }, nullptr,
-                           {.goroutines = 10'000});
+    const auto sink = [](void*, std::string_view text) { base::write_stderr(text.data(), text.size()); };
+    sched::dump_goroutines(sink, nullptr, {.goroutines = 10'000});
+    sched::dump_threads(sink, nullptr);
     base::run_last_words();
     std::_Exit(2);
   }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "sched/starvation.h"
+
+#include <time.h>
+#include <algorithm>
+
+#include "base/random.h"
+#include "os/clock.h"
+
+namespace weft::sched {
+namespace {
+
+constexpr std::int64_t kShortestNs = 1'000'000;
+constexpr std::uint32_t kDoublings = 11;  // to just under 2048 ms
+constexpr std::uint32_t kOneIn = 16;
+constexpr std::int64_t kShare = 5;  // of the time: one part in so many
+
+}  // namespace
+
+void Starvation::begin(std::uint64_t seed, std::int64_t now_ns) noexcept {
+  drawn_.store_relaxed(seed << 32);
+  begun_ns_ = now_ns;
+  on_ = true;
+}
+
+std::int64_t Starvation::draw(std::int64_t now_ns) noexcept {
+  base::Random random(drawn_.fetch_add_relaxed(1));
+  random.next();  // neighbouring seeds differ little in the first number
+  if (random.below(kOneIn) != 0) return 0;
+  const std::int64_t shortest = kShortestNs << random.below(kDoublings);
+  const std::int64_t wanted = shortest + random.below(static_cast<std::uint32_t>(shortest));
+  const std::int64_t left = (now_ns - begun_ns_) / kShare - spent_ns_.load_relaxed();
+  const std::int64_t length = std::min(wanted, left);
+  if (length < kShortestNs) return 0;
+  if (spent_ns_.fetch_add_relaxed(length) + length <= (now_ns - begun_ns_) / kShare) return length;
+  spent_ns_.fetch_add_relaxed(-length);  // two drew at once, and there is not enough for both
+  return 0;
+}
+
+void Starvation::visit() noexcept {
+  const std::int64_t length = draw(os::now_ns());
+  if (length == 0) return;
+  timespec pause{length / 1'000'000'000, length % 1'000'000'000};
+  nanosleep(&pause, nullptr);  // a signal may end it: nobody counts on the length
+}
+
+}  // namespace weft::sched
