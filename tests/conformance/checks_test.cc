@@ -4,10 +4,13 @@
 #include <immintrin.h>
 
 #include <alloca.h>
+#include <unistd.h>
 #include <csetjmp>
 #include <csignal>
 #include <cstdarg>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <numeric>
 #include <stdexcept>
@@ -206,6 +209,47 @@ TEST_P(Checks, are_harmless_in_signal_handlers) {
   });
   EXPECT_EQ(handled, 500);
   sigaction(SIGUSR1, &old, nullptr);
+}
+
+// A signal to every thread, also to those that are choosing what to run next: no goroutine, and the guard of the last one.
+TEST_P(Checks, are_harmless_on_the_stacks_of_the_scheduler) {
+  struct sigaction action{};
+  action.sa_handler = handler;
+  action.sa_flags = SA_ONSTACK | SA_RESTART;
+  sigaction(SIGUSR1, &action, nullptr);
+  handled = 0;
+  std::atomic<bool> stop{false};
+  std::thread sender([&] {
+    const int self = gettid();
+    while (!stop) {
+      for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+        const int thread = std::atoi(entry.path().filename().c_str());
+        if (thread != self) tgkill(getpid(), thread, SIGUSR1);
+      }
+      usleep(50);
+    }
+  });
+  weft::run([] {
+    weft::wait_group group;
+    std::atomic<int> sum{0};
+    for (int i = 0; i < 4; ++i)
+      group.go([&] {
+        for (int round = 0; round < 200; ++round) {
+          weft::this_goroutine::sleep_for(std::chrono::microseconds(20));
+          sum += tail(10, round) - round - 54;
+        }
+      });
+    for (int i = 0; i < 50; ++i) {
+      weft::runtime::stop_the_world([] {});
+      weft::this_goroutine::yield();
+    }
+    group.wait();
+    EXPECT_EQ(sum, 800);
+  });
+  EXPECT_TRUE(spin_until([] { return handled > 0; }));
+  stop = true;
+  sender.join();
+  signal(SIGUSR1, SIG_IGN);  // not the default: one may still be on its way
 }
 
 TEST_P(Checks, leave_plain_threads_alone) {
