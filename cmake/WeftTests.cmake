@@ -19,6 +19,7 @@
 #   tests/model/api/x_test.cc  model.api.x        relacy on whole sources of the library, over tests/model/api/stand_ins
 #                              model.api.x.MUTANT one for each `// mutant:` in it (tests/support/make_mutant.py)
 #   tools/lint/check_x.py      lint.x             static checks of the tree
+#   docs/guide.md              docs.guide         its code compiles
 #   tests/trace/run_traced.py  trace.NAME         a conformance or stress test or an example once more, traced: the trace must be valid
 #                              trace-quick.NAME   the same of tests, in one configuration: what `weft test` runs without --all
 #   tests/model/x.pml          spin.x.RUN         SPIN; one entry for each ` * run: NAME pass|fail FLAGS` line in it
@@ -333,6 +334,13 @@ if(WEFT_BUILD_TESTS AND TARGET weft-tools AND NOT CMAKE_CROSSCOMPILING)
     file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz_trace_corpus")
     weft_finish_test(fuzz.trace fuzz_trace fuzz 300)
   endif()
+endif()
+
+# The guide's code.
+if(WEFT_BUILD_TESTS AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CROSSCOMPILING AND weft_sanitizer STREQUAL "none")
+  add_test(NAME docs.guide COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/docs/compile_guide.py"
+    "${PROJECT_SOURCE_DIR}/docs/guide.md" "${PROJECT_SOURCE_DIR}/include" "${CMAKE_CXX_COMPILER}")
+  weft_finish_test(docs.guide "" docs 120)
 endif()
 
 # The lints, so that a plain `ctest` in a build directory finds what they find (the weft command runs them first, by itself).
