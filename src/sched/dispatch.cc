@@ -283,6 +283,8 @@ void execute_on_system_stack(Machine& m, Runnable runnable) noexcept {
     starts_running(p, target);
   }
   arch::set_stack_guard(guard_of(target));
+  // Who asked while we searched asked the goroutine before: its word has just been overwritten.
+  if (WEFT_UNLIKELY(p.attention.load_relaxed() != 0)) arch::set_stack_guard(arch::kGiveWay);
   os::set_current_g(target);
   arch::fiber_leave(m.fiber, target->fiber, false);
   weft_switch_context(&m.g0_sp, context, runnable.is_record());

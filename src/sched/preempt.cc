@@ -233,9 +233,16 @@ void on_preempt_signal(void* ucontext) noexcept {
 }
 
 std::int64_t cpu_time_of_machine(const Processor& p) noexcept {
-  std::lock_guard guard(scheduler.machines_lock);
-  const Machine* m = p.m;
-  return m != nullptr && m->guard_slot != nullptr ? os::cpu_time_ns(m->tid) : -1;
+  std::int32_t tid = 0;
+  {
+    // Not kept for the system call: who was just asked to give way stops the world next, and would wait for this lock, with
+    // its CPU going to the one it wanted to ask.
+    std::lock_guard guard(scheduler.machines_lock);
+    const Machine* m = p.m;
+    if (m == nullptr || m->guard_slot == nullptr) return -1;
+    tid = m->tid;
+  }
+  return os::cpu_time_ns(tid);  // of a thread that has ended meanwhile: -1
 }
 
 // An injected call: nothing of the runtime was on the stack, and the goroutine has its P.

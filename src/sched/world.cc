@@ -20,6 +20,7 @@ namespace weft::sched {
 namespace {
 
 constexpr std::int64_t kAskAgainNs = 100'000;
+constexpr std::uint64_t kSpinUs = 20;
 constexpr std::int64_t kSignalAfterNs = 2'000'000, kSignalAgainNs = 1'000'000;
 
 // Whose turn it is to stop the world.
@@ -100,12 +101,24 @@ void ask_by_signal_who_runs(const Processor* own) noexcept {
   }
 }
 
+// Who has checks and a CPU is there within a microsecond: too soon to sleep for, and to be woken again by the last of them.
+bool spin_until_stopped() noexcept {
+  if (scheduler.overcommitted.load_relaxed() || os::allowed_cpu_count() < 2) return false;
+  const std::uint64_t end = os::ticks() + os::us_to_ticks(kSpinUs);
+  do {
+    if (scheduler.stop_wait.load_acquire() == 0) return true;  // pairs: stop_wait
+    base::cpu_relax(8);
+  } while (os::ticks() < end);
+  return false;
+}
+
 // False: the limit passed first.
 bool wait_until_stopped(const Processor* own, std::int64_t deadline_ns) noexcept {
   std::int64_t signal_at = stop_began_ns + kSignalAfterNs;
   while (scheduler.stop_wait.load_acquire() != 0) {  // pairs: stop_wait
     const std::int64_t now = os::now_ns();
     if (now >= deadline_ns) return false;
+    if (spin_until_stopped()) return true;
     scheduler.stopped_note.wait(now + kAskAgainNs);
     ask_everybody(own);
     if (now >= signal_at && scheduler.settings.preempt) {
