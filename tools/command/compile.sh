@@ -13,16 +13,29 @@ takes_value() { [[ $1 =~ ^-(o|I|D|U|L|l|x|T|u|z|isystem|include|imacros|iquote|i
 
 # compile OUTPUT LINK? ARGUMENTS...: the compiler with weft's flags around the user's, which win.
 compile() {
-  local output=$1 link=$2 tail=() checks='' argument arguments=()
+  local output=$1 link=$2 tail=() checks='' shared='' argument arguments=()
   shift 2
   # Libraries come after what needs them, wherever the user named them.
   for argument; do
     if [[ $argument == -l?* ]]; then tail+=("$argument"); else arguments+=("$argument"); fi
+    [[ $argument != -shared ]] || shared=-fPIC
   done
-  [[ $link == yes ]] && tail+=("$weft_library" -pthread ${weft_link_flags:-})
   entry_checks "$@" && checks=-fsplit-stack
+  if [[ -n $shared && $link == yes ]]; then
+    # Checks go on to the program's runtime; what else the library calls of weft is the program's, too.
+    local forwarding=${weft_library%.a}_shared.a
+    if [[ -f $forwarding ]]; then
+      tail+=("$forwarding")
+    elif [[ -n $checks$preempt_flags ]]; then
+      say "note: going on without checks: this installation has none for shared libraries ($forwarding)"
+      checks='' preempt_flags=''
+    fi
+    tail+=(-pthread)
+  elif [[ $link == yes ]]; then
+    tail+=("$weft_library" -pthread ${weft_link_flags:-})
+  fi
   # shellcheck disable=SC2086  # CXX and the flags are lists
-  $cxx -std=c++20 -O2 -g $weft_flags $checks $preempt_flags -I"$weft_include" -pthread "${arguments[@]}" ${output:+-o "$output"} "${tail[@]}"
+  $cxx -std=c++20 -O2 -g $weft_flags $shared $checks $preempt_flags -I"$weft_include" -pthread "${arguments[@]}" ${output:+-o "$output"} "${tail[@]}"
 }
 
 # Was it the flags rather than the program? Then that is bad use.

@@ -23,8 +23,12 @@ Compiles and links the sources with weft. What weft does not know is passed to t
 work, too). Without -o the output is named after the first source. Functions are compiled with a
 check by which a goroutine that computes for long gives way (g++ on x86-64; --preempt=off leaves it out). With
 --preempt=loops loops that call nothing get one, too; that takes a plugin of the compiler, which weft builds.
+With -shared the output is a library for programs built with weft: it has checks, too, and takes part in the program's
+runtime, for it has none of its own. A program that loads such a library (dlopen) is built with -rdynamic if the library
+calls weft.
 
   weft build -O3 -Wall server.cpp -o server
+  weft build -shared plugin.cpp -o libplugin.so && weft build main.cpp ./libplugin.so -o main
 END
       ;;
     test) cat <<'END'

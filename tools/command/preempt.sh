@@ -29,7 +29,7 @@ plugin_package() {
 }
 
 # entry_checks FLAGS...: may checks at function entry be compiled in? gold and lld make each of them fire at each call, and clang
-# refuses every function of variable arguments. Shared libraries have them by CMake's weft::preemptible_shared.
+# refuses every function of variable arguments.
 entry_checks() {
   local flag
   [[ $preempt == entry || $preempt == loops ]] || return 1
@@ -41,7 +41,7 @@ entry_checks() {
         say "note: going on without checks at function entry: ${flag#-fuse-ld=} would make them fire at every call"
         return 1
         ;;
-      -shared | -fno-split-stack | -m32 | -mx32 | -fsanitize=*thread*) return 1 ;;
+      -fno-split-stack | -m32 | -mx32 | -fsanitize=*thread*) return 1 ;;
     esac
   done
 }
