@@ -58,7 +58,7 @@ int same_results(const Library& library) {
     for (int seed = 0; seed < 16; ++seed) tasks.push_back(weft::spawn([&, seed] { return library.result(seed); }));
     for (int seed = 0; seed < 16; ++seed)
       WEFT_EXPECT(tasks[static_cast<std::size_t>(seed)].join() == expected[static_cast<std::size_t>(seed)]);
-    WEFT_EXPECT(preempted_by_checks() > 1000);
+    WEFT_EXPECT(preempted_by_checks() > 500);  // with optimisation the recursion is a loop
   });
   say("all the same");
   return 0;
