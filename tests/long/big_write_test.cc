@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <weft/net.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <vector>

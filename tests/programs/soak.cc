@@ -9,6 +9,10 @@
 // check: run WEFT_MAXPROCS=1 --seconds=3
 // check: stdout ^all is well:
 // check: within 90
+// check: run --long
+// check: long
+// check: stdout ^all is well:
+// check: within 900
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>

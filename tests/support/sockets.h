@@ -19,6 +19,7 @@ namespace net = weft::net;
 
 class Net : public RuntimeTest {
  protected:
+  using RuntimeTest::RuntimeTest;
   void TearDown() override {
     RuntimeTest::TearDown();
     EXPECT_LE(count_descriptors(), descriptors_ + 2) << "descriptors are left";  // the poller and its bell, made once

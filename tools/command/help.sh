@@ -41,7 +41,7 @@ traced: are the traces valid?), release, clang, model (relacy and SPIN), asan
 
   --quick      lint and dev only
   --all        every stage: also release, clang, the sanitizers and aarch64; traces with 1, 2 and 4 Ps and of the examples
-  --long       every stage, and the tests of tests/long
+  --long       every stage, the tests of tests/long, and the soaks in full (ten minutes of sockets)
   --only A,B   these stages only
   --list       names the stages and stops
   FILTER       a regular expression for test names, such as conformance.chan or run_queue
