@@ -157,7 +157,7 @@ void Descriptor::interrupt(Side side) noexcept {
 void Descriptor::notify(std::uint32_t sequence, std::uint32_t what, sched::RunnableList& ready) noexcept {
   // Set for a stranger by a late report it costs that one some speed.
   if ((what & (os::PollEvent::kClosing | os::PollEvent::kUrgent)) != 0) {
-    suspicious_.store_relaxed(true);
+    suspicious_.store_seq_cst(true);  // pairs: descriptor.suspicious
     if (level_.load_relaxed()) leave_level_in_poller(true);
   }
   for (const Side side : {Side::kRead, Side::kWrite}) {

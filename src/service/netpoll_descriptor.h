@@ -11,9 +11,15 @@
 // A descriptor in non-blocking mode whose users wait in the netpoller.
 //   Use         Operation op(d, side); if (op.error()) ...; while (call fails with EAGAIN) if (int e = op.wait()) ...
 //   Sides       reading and writing are independent. One operation at a time has a side, the others queue for it in order: a
-//               whole write stays whole, and 100 readers of a socket each get their own datagram. References, who has which side
-//               and whether somebody queues are bits of one word: an operation that meets nobody costs one CAS at its begin and
-//               one at its end. The bits of a queue change under its lock.
+//               whole write stays whole, and 100 readers of a socket each get their own datagram.
+//   Word        refs_ holds the closed bit, who has which side, whether somebody queues for it, and the number of references: an
+//               operation that meets nobody costs one CAS at its begin and one at its end. Invariants:
+//               D1 kClosed is set once and stays: no reference and no side is taken after it, except by who has one already.
+//               D2 a taken bit has one owner, who has a reference; it is passed on or cleared before that reference is dropped.
+//               D3 a queued bit is set exactly while the side's queue is not empty, seen under the side's lock; it is set in the
+//                  CAS that finds the side taken. So who has the side either sees it when it ends, or has ended before, and
+//                  then the CAS finds the side free.
+//               D4 the drop that leaves kClosed and nothing else closes the number; nobody can have another one after it (D1).
 //   Deadlines   absolute, one for each side, changeable at any time: a timer sets the side's `expired` bit and interrupts whoever
 //               waits; setting a new deadline stops the timer (which waits for its callback) and clears the bit.
 //   Close       sets the closed bit, interrupts and wakes everybody on both sides, leaves the poller; the last operation to leave
@@ -28,6 +34,16 @@
 //               that would be reported all the time), with urgent data and with the end of the stream.
 //   Memory      descriptors are never unmapped (netpoll.h): a late report of the kernel finds a descriptor, and the gate finds
 //               that its sequence number is another one.
+//   Orders      descriptor.refs: begins acquire, ends release: who has a side sees what was done by who had it before, and
+//               whoever closes the number comes after everybody's last use of it. The plain members keep_number_ and fd_ ride
+//               on the same pairs. gate.flags: seq_cst on both sides, the closer's {set kClosed; interrupt the gate} against the
+//               waiter's {begin_wait; look at the reasons}: with acquire and release only, both could miss each other. The same
+//               for descriptor.suspicious: a report that finds the gate ready leaves it as it is, so whoever used that readiness up
+//               later must see in the one order of all of these that the end has come.
+//   Rejected    a count of references and a lock for each side: four locked operations for a call instead of two. Closing by
+//               shutdown(2), so that calls return by themselves: no help for datagrams, and the peer is told. Closing the number
+//               at once: the next open() gets it while a call of ours is under way.
+//   Checked     tests/model/api/netpoll_descriptor_test.cc explores this very source, and finds mutants of it.
 namespace weft::service {
 
 enum class Side : std::uint8_t { kRead, kWrite };
@@ -59,7 +75,7 @@ class alignas(base::kCacheLine) Descriptor {
   // The kernel's report (netpoll.cc).
   void notify(std::uint32_t sequence, std::uint32_t what, sched::RunnableList& ready) noexcept;
   // The peer has closed, or out-of-band data came: a short read does not mean that there is no more.
-  bool trusts_short_reads() const noexcept { return !suspicious_.load_relaxed(); }
+  bool trusts_short_reads() const noexcept { return !suspicious_.load_seq_cst(); }  // pairs: descriptor.suspicious
 
   // For whoever has the reading side.
   bool is_watched_by_level() const noexcept { return level_.load_seq_cst(); }  // pairs: descriptor.level

@@ -244,7 +244,11 @@ Verdict explore(const Search<Kind>& search) {
     parameters.collect_history = true;
     rl::run_test<Test, Simulator>(parameters, same_state, true);
   }
-  return {parameters.test_result, parameters.stop_iteration, std::string(report.str().c_str())};
+  const auto said = report.str();
+  std::string text(said.begin(), said.end());
+  for (char& c : text)
+    if (c == '\0') c = '0';  // an atomic byte is written as a character
+  return {parameters.test_result, parameters.stop_iteration, text};
 }
 
 template <class Model, Scheduler Kind>

@@ -10,8 +10,9 @@ namespace weft::model {
 
 // Makes the orders of some accesses weaker than written. Set between simulations, never during one.
 struct Fault {
-  const char* where = nullptr;                     // part of a file's or function's name
-  enum Kind { kSplit, kUnordered } kind = kSplit;  // a CAS or subtraction loads, then stores; every order is relaxed
+  const char* where = nullptr;  // part of a file's or function's name
+  // A CAS or subtraction loads, then stores; every order is relaxed; seq_cst is only acquire and release.
+  enum Kind { kSplit, kUnordered, kNotSeqCst } kind = kSplit;
 };
 inline Fault fault;
 
@@ -42,8 +43,8 @@ class StandInAtom {
   StandInAtom(const StandInAtom&) = delete;
   StandInAtom& operator=(const StandInAtom&) = delete;
 
-  T load(rl::memory_order order, Where at) const { return value().load(weaken(order, at), info(at)); }
-  void store(T v, rl::memory_order order, Where at) { value().store(v, weaken(order, at), info(at)); }
+  T load(rl::memory_order order, Where at) const { return value().load(weaken(order, at, rl::mo_acquire), info(at)); }
+  void store(T v, rl::memory_order order, Where at) { value().store(v, weaken(order, at, rl::mo_release), info(at)); }
   T exchange(T v, rl::memory_order order, Where at) { return value().exchange(v, weaken(order, at), info(at)); }
   T fetch_add(T v, rl::memory_order order, Where at) { return value().fetch_add(v, weaken(order, at), info(at)); }
   T fetch_sub(T v, rl::memory_order order, Where at) {
@@ -72,8 +73,10 @@ class StandInAtom {
 
   T load_relaxed(Where at = Where::current()) const { return load(rl::mo_relaxed, at); }
   T load_acquire(Where at = Where::current()) const { return load(rl::mo_acquire, at); }
+  T load_seq_cst(Where at = Where::current()) const { return load(rl::mo_seq_cst, at); }
   void store_relaxed(T v, Where at = Where::current()) { store(v, rl::mo_relaxed, at); }
   void store_release(T v, Where at = Where::current()) { store(v, rl::mo_release, at); }
+  void store_seq_cst(T v, Where at = Where::current()) { store(v, rl::mo_seq_cst, at); }
   T exchange_acquire(T v, Where at = Where::current()) { return exchange(v, rl::mo_acquire, at); }
   T exchange_acq_rel(T v, Where at = Where::current()) { return exchange(v, rl::mo_acq_rel, at); }
   bool cas_acquire(T& expected, T desired, Where at = Where::current()) {
@@ -82,16 +85,22 @@ class StandInAtom {
   bool cas_acq_rel(T& expected, T desired, Where at = Where::current()) {
     return cas(expected, desired, rl::mo_acq_rel, rl::mo_acquire, at);
   }
+  bool cas_seq_cst(T& expected, T desired, Where at = Where::current()) {
+    return cas(expected, desired, rl::mo_seq_cst, rl::mo_acquire, at);
+  }
   T fetch_add_relaxed(T v, Where at = Where::current()) { return fetch_add(v, rl::mo_relaxed, at); }
   T fetch_sub_acq_rel(T v, Where at = Where::current()) { return fetch_sub(v, rl::mo_acq_rel, at); }
+  T fetch_and_acq_rel(T v, Where at = Where::current()) { return fetch_and(v, rl::mo_acq_rel, at); }
 
   T debug_value() const { return hold_.value.debug_value(); }
   rl::atomic<T>& raw() { return hold_.value; }
 
  private:
   static rl::debug_info info(const Where& at) { return {"", at.file_name(), at.line()}; }
-  static rl::memory_order weaken(rl::memory_order order, const Where& at) {
-    return is_faulty(Fault::kUnordered, at) ? rl::mo_relaxed : order;
+  static rl::memory_order weaken(rl::memory_order order, const Where& at,
+                                 rl::memory_order without_seq_cst = rl::mo_acq_rel) {
+    if (is_faulty(Fault::kUnordered, at)) return rl::mo_relaxed;
+    return order == rl::mo_seq_cst && is_faulty(Fault::kNotSeqCst, at) ? without_seq_cst : order;
   }
   void make(T initial) { ::new (static_cast<void*>(&hold_.value)) rl::atomic<T>(initial); }
   void unmake() {
@@ -120,6 +129,12 @@ namespace weft::base {
 
 template <class T>
 using Atom = model::StandInAtom<T>;
+
+// Classes that take their atomics as a parameter have these, unless told otherwise.
+struct StdAtomics {
+  template <class T>
+  using atom = Atom<T>;
+};
 
 inline void full_fence() { rl::atomic_thread_fence(rl::mo_seq_cst, RL_INFO); }
 inline void cpu_relax(unsigned = 1) { rl::yield(1, RL_INFO); }

@@ -55,6 +55,9 @@ struct Scheduler {
   Flag forked, exiting;
   Processors processors;
   Tally threads_waiting, main_exited, next_id_range;
+  struct {
+    Tally waiting;
+  } network;
 };
 inline Scheduler scheduler;
 
@@ -66,8 +69,8 @@ void call_off_wait(Goroutine* g);
 void park();
 void yield();
 void ready(Goroutine* g);
-class RunnableList;
-void collect(Goroutine* g, RunnableList& out);  // not used by what is explored
+class RunnableList {};
+void collect(Goroutine* g, RunnableList& out);  // who collects places them at once
 
 }  // namespace weft::sched
 

@@ -52,6 +52,11 @@ class TimerHeap {
       }
     lock_.unlock(RL_INFO);
   }
+  bool is_empty() const {  // after an execution
+    for (const Timer* place : pending_)
+      if (place != nullptr) return false;
+    return true;
+  }
 
  private:
   rl::mutex lock_;
