@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "os/dwarf_form.h"
+
 namespace weft::os {
 namespace {
 
@@ -19,53 +21,6 @@ enum Attribute : std::uint64_t {
   kCallLine = 0x59,
   kAddrBase = 0x73,
   kRnglistsBase = 0x74,
-};
-enum Form : std::uint64_t {
-  kAddr = 0x01,
-  kBlock2 = 0x03,
-  kBlock4 = 0x04,
-  kData2 = 0x05,
-  kData4 = 0x06,
-  kData8 = 0x07,
-  kString = 0x08,
-  kBlock = 0x09,
-  kBlock1 = 0x0a,
-  kData1 = 0x0b,
-  kFlag = 0x0c,
-  kSdata = 0x0d,
-  kStrp = 0x0e,
-  kUdata = 0x0f,
-  kRefAddr = 0x10,
-  kRef1 = 0x11,
-  kRef2 = 0x12,
-  kRef4 = 0x13,
-  kRef8 = 0x14,
-  kRefUdata = 0x15,
-  kIndirect = 0x16,
-  kSecOffset = 0x17,
-  kExprloc = 0x18,
-  kFlagPresent = 0x19,
-  kStrx = 0x1a,
-  kAddrx = 0x1b,
-  kRefSup4 = 0x1c,
-  kStrpSup = 0x1d,
-  kData16 = 0x1e,
-  kLineStrp = 0x1f,
-  kRefSig8 = 0x20,
-  kImplicitConst = 0x21,
-  kLoclistx = 0x22,
-  kRnglistx = 0x23,
-  kRefSup8 = 0x24,
-  kStrx1 = 0x25,
-  kStrx2 = 0x26,
-  kStrx3 = 0x27,
-  kStrx4 = 0x28,
-  kAddrx1 = 0x29,
-  kAddrx2 = 0x2a,
-  kAddrx3 = 0x2b,
-  kAddrx4 = 0x2c,
-  kGnuRefAlt = 0x1f20,
-  kGnuStrpAlt = 0x1f21,
 };
 enum RangeEntry : std::uint8_t {
   kEndOfList,
@@ -96,11 +51,7 @@ struct Unit {
 struct Entry {
   std::uint64_t tag = 0;
   bool has_children = false;
-  struct Value {
-    std::uint64_t number = 0;
-    std::uint64_t form = 0;  // 0: absent
-    explicit operator bool() const noexcept { return form != 0; }
-  } low_pc, high_pc, ranges, call_file, call_line, statement_list, addr_base, rnglists_base;
+  FormValue low_pc, high_pc, ranges, call_file, call_line, statement_list, addr_base, rnglists_base;
 };
 
 class InlineFinder {
@@ -199,7 +150,7 @@ class InlineFinder {
     for (;;) {
       const std::uint64_t name = abbrev.uleb(), form = abbrev.uleb();
       if (!abbrev.ok() || (name == 0 && form == 0)) break;
-      const Entry::Value value = read_value(cursor, abbrev, form);
+      const FormValue value = read_value(cursor, abbrev, form);
       switch (name) {
         case kLowPc:         out.low_pc = value; break;
         case kHighPc:        out.high_pc = value; break;
@@ -215,62 +166,9 @@ class InlineFinder {
     return cursor.ok() && abbrev.ok();
   }
 
-  Entry::Value read_value(ByteCursor& cursor, ByteCursor& abbrev, std::uint64_t form) noexcept {
-    if (form == kIndirect) form = cursor.uleb();
-    switch (form) {
-      case kAddr:   return {read_sized(cursor, unit_.address_size), form};
-      case kData1:
-      case kRef1:
-      case kFlag:
-      case kStrx1:
-      case kAddrx1: return {cursor.u8(), form};
-      case kData2:
-      case kRef2:
-      case kStrx2:
-      case kAddrx2: return {cursor.u16(), form};
-      case kStrx3:
-      case kAddrx3: {
-        const std::uint64_t low = cursor.u16();
-        return {low | std::uint64_t{cursor.u8()} << 16, form};
-      }
-      case kData4:
-      case kRef4:
-      case kStrx4:
-      case kAddrx4:
-      case kRefSup4:       return {cursor.u32(), form};
-      case kData8:
-      case kRef8:
-      case kRefSig8:
-      case kRefSup8:       return {cursor.u64(), form};
-      case kData16:        cursor.skip(16); return {};
-      case kSdata:         return {static_cast<std::uint64_t>(cursor.sleb()), form};
-      case kUdata:
-      case kRefUdata:
-      case kStrx:
-      case kAddrx:
-      case kLoclistx:
-      case kRnglistx:      return {cursor.uleb(), form};
-      case kStrp:
-      case kLineStrp:
-      case kRefAddr:
-      case kSecOffset:
-      case kStrpSup:
-      case kGnuRefAlt:
-      case kGnuStrpAlt:    return {read_sized(cursor, unit_.is_64bit ? 8 : 4), form};
-      case kString:        cursor.text(); return {};
-      case kFlagPresent:   return {1, form};
-      case kImplicitConst: return {static_cast<std::uint64_t>(abbrev.sleb()), form};
-      case kBlock:
-      case kExprloc:       cursor.skip(cursor.uleb()); return {};
-      case kBlock1:        cursor.skip(cursor.u8()); return {};
-      case kBlock2:        cursor.skip(cursor.u16()); return {};
-      case kBlock4:        cursor.skip(cursor.u32()); return {};
-      default:             cursor.fail(); return {};
-    }
-  }
-
-  static std::uint64_t read_sized(ByteCursor& cursor, unsigned size) noexcept {
-    return size == 8 ? cursor.u64() : cursor.u32();
+  FormValue read_value(ByteCursor& cursor, ByteCursor& abbrev, std::uint64_t form) noexcept {
+    if (form == kImplicitConst) return {static_cast<std::uint64_t>(abbrev.sleb()), form, {}};
+    return read_form(cursor, form, {unit_.address_size, unit_.is_64bit ? 8u : 4u});
   }
 
   // --- abbreviations: numbered from 1 by all compilers, so the places of the first ones are kept by number ---
@@ -334,7 +232,7 @@ class InlineFinder {
     return form == kAddr || form == kAddrx || (form >= kAddrx1 && form <= kAddrx4);
   }
 
-  std::optional<std::uint64_t> address_of(const Entry::Value& value) const noexcept {
+  std::optional<std::uint64_t> address_of(const FormValue& value) const noexcept {
     return value.form == kAddr ? value.number : indexed_address(value.number);
   }
 
@@ -346,7 +244,7 @@ class InlineFinder {
     return cursor.ok() ? std::optional(address) : std::nullopt;
   }
 
-  bool in_ranges(const Entry::Value& list) const noexcept {
+  bool in_ranges(const FormValue& list) const noexcept {
     if (unit_.version < 5) return in_old_ranges(list.number);
     std::uint64_t offset = list.number;
     if (list.form == kRnglistx) {

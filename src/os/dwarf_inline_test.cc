@@ -10,7 +10,7 @@
 
 #include "os/elf_image.h"
 
-// Programs built in many ways are in symbolizer_test.cc.
+// Programs built in many ways are in symbolizer_builds_test.cc.
 namespace weft::os {
 namespace {
 

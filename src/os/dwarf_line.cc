@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "os/dwarf_form.h"
+
 namespace weft::os {
 namespace {
 
-// Names and numbers of the DWARF standard, section 6.2 and 7.5.6.
+// Names and numbers of the DWARF standard, section 6.2.
 enum Standard : std::uint8_t {
   kCopy = 1,
   kAdvancePc,
@@ -23,24 +25,6 @@ enum Standard : std::uint8_t {
 };
 enum Extended : std::uint8_t { kEndSequence = 1, kSetAddress = 2 };
 enum Content : std::uint64_t { kPath = 1, kDirectoryIndex = 2 };
-enum Form : std::uint64_t {
-  kData2 = 0x05,
-  kData4 = 0x06,
-  kData8 = 0x07,
-  kString = 0x08,
-  kBlock = 0x09,
-  kBlock1 = 0x0a,
-  kData1 = 0x0b,
-  kStrp = 0x0e,
-  kUdata = 0x0f,
-  kStrx = 0x1a,
-  kData16 = 0x1e,
-  kLineStrp = 0x1f,
-  kStrx1 = 0x25,
-  kStrx2 = 0x26,
-  kStrx3 = 0x27,
-  kStrx4 = 0x28,
-};
 
 struct UnitExtent {
   bool is_64bit = false;
@@ -84,8 +68,7 @@ bool read_unit(Bytes section, std::size_t offset, LineUnit& unit, std::size_t& n
   unit.line_base = static_cast<std::int8_t>(cursor.u8());
   unit.line_range = cursor.u8();
   unit.opcode_base = cursor.u8();
-  if (unit.opcode_base == 0 || unit.line_range == 0 || operations > 1)
-    return false;  // more than 1: VLIW machines
+  if (unit.opcode_base == 0 || unit.line_range == 0 || operations > 1) return false;  // more than 1: VLIW machines
   unit.opcode_lengths = cursor.take(unit.opcode_base - 1u);
   unit.tables = cursor.offset();
   return cursor.ok() && unit.tables <= unit.program;
@@ -129,8 +112,7 @@ class LineMachine {
     if (opcode >= unit_.opcode_base) {
       const unsigned adjusted = opcode - unit_.opcode_base;
       row_.address += static_cast<std::uint64_t>(adjusted / unit_.line_range) * unit_.min_instruction_length;
-      row_.line += static_cast<std::uint64_t>(static_cast<std::int64_t>(unit_.line_base) +
-                                              adjusted % unit_.line_range);
+      row_.line += static_cast<std::uint64_t>(static_cast<std::int64_t>(unit_.line_base) + adjusted % unit_.line_range);
       return Step::kRow;
     }
     switch (opcode) {
@@ -148,8 +130,7 @@ class LineMachine {
       case kConstAddPc:       row_.address += const_add_; break;
       case kFixedAdvancePc:   row_.address += cursor_.u16(); break;
       default:
-        for (std::uint8_t operands = unit_.opcode_lengths[opcode - 1u]; operands != 0; --operands)
-          cursor_.uleb();
+        for (std::uint8_t operands = unit_.opcode_lengths[opcode - 1u]; operands != 0; --operands) cursor_.uleb();
         break;
     }
     return Step::kNothing;
@@ -193,7 +174,7 @@ class EntryTable {
  public:
   // Leaves the cursor at the first entry.
   EntryTable(const LineSections& sections, const LineUnit& unit, ByteCursor& cursor) noexcept
-      : sections_(sections), offset_size_(unit.is_64bit_format ? 8 : 4), cursor_(cursor) {
+      : sections_(sections), sizes_{8, unit.is_64bit_format ? 8u : 4u}, cursor_(cursor) {
     const std::uint8_t columns = cursor.u8();
     const std::size_t start = cursor.offset();
     for (unsigned i = 0; i < columns; ++i) {
@@ -213,46 +194,27 @@ class EntryTable {
     FileEntry entry;
     formats.seek(formats_start_);
     for (unsigned i = 0; i < columns_ && cursor_.ok(); ++i) {
-      const std::uint64_t content = formats.uleb();
-      const Value value = read_form(formats.uleb());
-      if (content == kPath) entry.path = value.text;
+      const std::uint64_t content = formats.uleb(), form = formats.uleb();
+      if (form == kFlagPresent) cursor_.fail();  // has no bytes: again a huge count would never end
+      const FormValue value = read_form(cursor_, form, sizes_);
+      if (content == kPath) entry.path = text_of(value);
       if (content == kDirectoryIndex) entry.directory = value.number;
     }
     return entry;
   }
 
  private:
-  struct Value {
-    std::string_view text;
-    std::uint64_t number = 0;
-  };
-
-  Value read_form(std::uint64_t form) noexcept {
-    switch (form) {
-      case kString:   return {cursor_.text(), 0};
-      case kLineStrp: return {text_at(sections_.line_str, read_offset()), 0};
-      case kStrp:     return {text_at(sections_.str, read_offset()), 0};
-      case kUdata:    return {{}, cursor_.uleb()};
-      case kData1:    return {{}, cursor_.u8()};
-      case kData2:    return {{}, cursor_.u16()};
-      case kData4:    return {{}, cursor_.u32()};
-      case kData8:    return {{}, cursor_.u64()};
-      case kData16:   cursor_.skip(16); return {};  // MD5
-      case kBlock:    cursor_.skip(cursor_.uleb()); return {};
-      case kBlock1:   cursor_.skip(cursor_.u8()); return {};
-      case kStrx:     cursor_.uleb(); return {};  // names only with .debug_info
-      case kStrx1:    cursor_.skip(1); return {};
-      case kStrx2:    cursor_.skip(2); return {};
-      case kStrx3:    cursor_.skip(3); return {};
-      case kStrx4:    cursor_.skip(4); return {};
-      default:        cursor_.fail(); return {};
+  // Names by index only with .debug_info.
+  std::string_view text_of(const FormValue& value) const noexcept {
+    switch (value.form) {
+      case kLineStrp: return text_at(sections_.line_str, value.number);
+      case kStrp:     return text_at(sections_.str, value.number);
+      default:        return value.text;
     }
   }
 
-  std::uint64_t read_offset() noexcept { return offset_size_ == 8 ? cursor_.u64() : cursor_.u32(); }
-
   const LineSections& sections_;
-  std::size_t offset_size_;
+  FormSizes sizes_;
   ByteCursor& cursor_;
   unsigned columns_ = 0;
   std::size_t formats_start_ = 0;
@@ -289,8 +251,7 @@ SourcePath path_version_5(const LineSections& sections, const LineUnit& unit, st
   return path;
 }
 
-SourcePath path_version_2_to_4(const LineSections& sections, const LineUnit& unit,
-                               std::uint64_t file) noexcept {
+SourcePath path_version_2_to_4(const LineSections& sections, const LineUnit& unit, std::uint64_t file) noexcept {
   ByteCursor cursor(sections.line.first(unit.program));
   cursor.seek(unit.tables);
   while (!cursor.text().empty()) {  // directories; ends at the empty one, or failed
@@ -392,9 +353,9 @@ void LineIndex::sort() {
 }
 
 std::optional<LineEntry> LineIndex::find(std::uint64_t address) const noexcept {
-  const auto after = std::upper_bound(
-      sequences_.begin(), sequences_.end(), address,
-      [](std::uint64_t value, const LineSequence& sequence) { return value < sequence.low; });
+  const auto after =
+      std::upper_bound(sequences_.begin(), sequences_.end(), address,
+                       [](std::uint64_t value, const LineSequence& sequence) { return value < sequence.low; });
   // Sequences overlap only where a linker folded or dropped code: looking a little further back is enough.
   constexpr int kLookBack = 8;
   auto candidate = after;

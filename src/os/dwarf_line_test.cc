@@ -307,6 +307,14 @@ TEST(DwarfLine, huge_counts_of_empty_entries_end) {
   EXPECT_EQ(find_text({section.bytes, {}, {}}, 0x1000), ":10");
 }
 
+TEST(DwarfLine, huge_counts_of_entries_without_bytes_end) {
+  constexpr unsigned kFlagPresent = 0x19;
+  Writer tables;
+  for (int i = 0; i < 2; ++i) tables.u8(1).uleb(1).uleb(kFlagPresent).uleb(~std::uint64_t{0});
+  const Writer section = Unit{5, false, kOpcodeBase, kLineRange, tables, sample_program(0x1000)}.build();
+  EXPECT_EQ(find_text({section.bytes, {}, {}}, 0x1000), ":10");
+}
+
 TEST(DwarfLine, relative_and_absolute_parts_are_joined) {
   EXPECT_EQ((SourcePath{{"/c", "d", "f"}}.to_string()), "/c/d/f");
   EXPECT_EQ((SourcePath{{"/c", "/d", "f"}}.to_string()), "/d/f");
