@@ -12,6 +12,7 @@ option(WEFT_PREEMPT_LOOPS "Preemption checks in the loops of everything that lin
 set(WEFT_PREEMPT_PLUGIN "${PROJECT_BINARY_DIR}/weft_preempt.so")
 set(WEFT_PREEMPT_NOTE "")
 set(weft_plugin_command "")
+set(weft_plugin_parts "")
 string(REGEX MATCH "^[0-9]+" weft_compiler_major "${CMAKE_CXX_COMPILER_VERSION}")
 
 # The plugin runs inside the compiler, here, whatever the compiler compiles for.
@@ -25,6 +26,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -print-file-name=plugin OUTPUT_VARIABLE weft_plugin_headers
     OUTPUT_STRIP_TRAILING_WHITESPACE)
   set(weft_plugin_source "${PROJECT_SOURCE_DIR}/tools/compiler/gcc_plugin.cc")
+  set(weft_plugin_parts "${PROJECT_SOURCE_DIR}/tools/compiler/gcc_counted_loop.h")
   if(EXISTS "${weft_plugin_headers}/include/gcc-plugin.h")
     set(weft_plugin_command "${weft_plugin_host}" -std=gnu++17 -O2 -shared -fPIC -fno-rtti -Wall -DWEFT_TARGET_${WEFT_ARCH}
       -isystem "${weft_plugin_headers}/include" "${weft_plugin_source}" -o "${WEFT_PREEMPT_PLUGIN}")
@@ -69,7 +71,7 @@ if(weft_plugin_command)
   set(weft_plugin_with_entries "${PROJECT_BINARY_DIR}/weft_preempt_entry.so")
   add_custom_command(OUTPUT "${WEFT_PREEMPT_PLUGIN}" COMMAND ${weft_plugin_command}
     COMMAND "${CMAKE_COMMAND}" -E copy "${WEFT_PREEMPT_PLUGIN}" "${weft_plugin_with_entries}"
-    DEPENDS "${weft_plugin_source}" COMMENT "Building the compiler plugin for preemption checks" VERBATIM)
+    DEPENDS "${weft_plugin_source}" ${weft_plugin_parts} COMMENT "Building the compiler plugin for preemption checks" VERBATIM)
   add_custom_target(weft_preempt_plugin DEPENDS "${WEFT_PREEMPT_PLUGIN}")
   add_dependencies(weft_preempt_loops weft_preempt_plugin)
   set(weft_loops_only "${weft_plugin_flags}${WEFT_PREEMPT_PLUGIN}")

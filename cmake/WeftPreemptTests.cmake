@@ -73,6 +73,10 @@ if(WEFT_ARCH STREQUAL "x86_64")
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   weft_compiler_test(lto -O2 -flto)
+  set(chunk -fplugin-arg-weft_preempt-chunk)
+  weft_compiler_test(chunks_O1 -O1 -g ${chunk}=2)
+  weft_compiler_test(chunks_O2 -O2 -g ${chunk}=3)
+  weft_compiler_test(chunks_O3 -O3 -funroll-loops ${chunk}=2)
 endif()
 
 # Every cycle in the machine code goes through a check. Jump tables and block copies would hide cycles or add some.

@@ -9,9 +9,15 @@
 //              Every cycle of the function has a back-edge of the depth-first search, irreducible ones too.
 //   Skipped    loops that run at most `budget` statements, inner loops included: a nest of short loops multiplies. With
 //              -fsplit-stack also loops that call a function of this file on every way round: it has the same check.
+//   Chunks     tight loops that know how often they go round have the check between chunks of rounds (gcc_counted_loop.h).
+//   Leaves     with -fsplit-stack functions without loops that call nothing lose their check at entry: they end by themselves, and
+//              who calls them for ever has a loop, or is a function that calls something.
 //   Red zone   is turned off for the file: the cold call writes below the stack pointer.
 // Arguments (-fplugin-arg-weft_preempt-NAME): `entry` checks function entries as well; `budget=N` (statements, default
-// 20000; 0 checks every loop); `verbose` tells what was done to each function.
+// 20000; 0 checks every loop); `chunk=N` (rounds of a tight loop between two checks, if not as many as the budget allows; 0 checks
+// each round); `verbose` tells what was done to each function.
+#include <unordered_set>
+
 #include <gcc-plugin.h>
 #include <plugin-version.h>
 #include <tree.h>
@@ -21,11 +27,18 @@
 #include <context.h>
 #include <basic-block.h>
 #include <gimple-iterator.h>
+#include <gimple-fold.h>
+#include <gimplify.h>
+#include <gimplify-me.h>
 #include <cfgloop.h>
 #include <cfganal.h>
 #include <ssa.h>
 #include <tree-cfg.h>
+#include <tree-ssa-loop.h>
 #include <tree-ssa-loop-niter.h>
+#include <tree-scalar-evolution.h>
+#include <tree-phinodes.h>
+#include <ssa-iterators.h>
 #include <cgraph.h>
 #include <stringpool.h>
 #include <attribs.h>
@@ -38,8 +51,11 @@ int plugin_is_GPL_compatible;  // looked for by GCC: the plugin may be combined 
 
 namespace {
 
+#include "gcc_counted_loop.h"
+
 struct Settings {
   long budget = 20000;
+  long chunk = -1;  // as the budget allows
   bool entry = false;
   bool verbose = false;
 };
@@ -47,6 +63,8 @@ Settings settings;
 
 constexpr long kCallCost = 20;  // a call is no shorter than that, and has checks of its own if it is long
 constexpr long kUnbounded = 1L << 40;
+constexpr long kTight = 24;            // statements of a round: a check would be felt
+constexpr unsigned kSmallFrame = 256;  // bytes: what is left below any check has room for it
 constexpr const char* kNoChecks = "weft_no_preempt_checks";
 
 // The processor compiled for, which is not always the one the plugin runs on.
@@ -136,6 +154,9 @@ bool calls_something(function* fun) {
   return false;
 }
 
+// Functions that have been compiled and begin with -fsplit-stack's check.
+std::unordered_set<unsigned> checked_functions;
+
 // Does the function called begin with -fsplit-stack's check for certain? One that another object may replace does not.
 bool calls_checked_function(gimple* statement) {
   if (!flag_split_stack || !is_real_call(statement)) return false;
@@ -143,7 +164,8 @@ bool calls_checked_function(gimple* statement) {
   if (callee == NULL_TREE || TREE_PUBLIC(callee) || lookup_attribute("no_split_stack", DECL_ATTRIBUTES(callee)))
     return false;
   cgraph_node* node = cgraph_node::get(callee);
-  return node != nullptr && node->definition && !node->alias && !node->thunk;
+  return node != nullptr && node->definition && !node->alias && !node->thunk &&
+         checked_functions.count(DECL_UID(callee)) != 0;
 }
 
 bool calls_checked_function(basic_block block) {
@@ -151,6 +173,41 @@ bool calls_checked_function(basic_block block) {
     if (calls_checked_function(gsi_stmt(i))) return true;
   }
   return false;
+}
+
+// Ends by itself, and soon, without much stack.
+bool is_small_leaf(function* fun) {
+  if (fun->calls_alloca || fun->stdarg || calls_something(fun) || mark_dfs_back_edges(fun)) return false;
+  unsigned HOST_WIDE_INT bytes = 0;
+  unsigned i;
+  tree variable;
+  FOR_EACH_LOCAL_DECL(fun, i, variable) {
+    if (!VAR_P(variable) || is_global_var(variable) || is_gimple_reg(variable)) continue;
+    if (!tree_fits_uhwi_p(DECL_SIZE_UNIT(variable))) return false;
+    bytes += tree_to_uhwi(DECL_SIZE_UNIT(variable));
+  }
+  return bytes <= kSmallFrame;
+}
+
+void leave_out_entry_check(function* fun) {
+  DECL_ATTRIBUTES(fun->decl) = tree_cons(get_identifier("no_split_stack"), NULL_TREE, DECL_ATTRIBUTES(fun->decl));
+}
+
+// A round takes about as long as it has statements: nothing is called, no block is copied.
+bool is_plain(class loop* loop) {
+  basic_block* blocks = get_loop_body(loop);
+  bool plain = true;
+  for (unsigned b = 0; b < loop->num_nodes && plain; ++b) {
+    for (gimple_stmt_iterator i = gsi_start_nondebug_bb(blocks[b]); !gsi_end_p(i); gsi_next_nondebug(&i)) {
+      gimple* statement = gsi_stmt(i);
+      if (gimple_code(statement) == GIMPLE_ASM ||
+          (is_gimple_call(statement) && (gimple_call_flags(statement) & ECF_CONST) == 0)) {
+        plain = false;
+      }
+    }
+  }
+  free(blocks);
+  return plain;
 }
 
 // A block that must not be divided at its start: what a second return (setjmp) comes back to, and GCC's own dispatcher.
@@ -176,6 +233,8 @@ class LoopCosts {
     for (class loop* loop : loops_list(fun, LI_FROM_INNERMOST)) {
       long body = costs_[loop->num] + 1;
       for (class loop* inner = loop->inner; inner != nullptr; inner = inner->next) body += costs_[inner->num];
+      rounds_.safe_grow_cleared(costs_.length());
+      rounds_[loop->num] = body;
       const HOST_WIDE_INT rounds = get_max_loop_iterations_int(loop);
       const long total = rounds < 0 ? kUnbounded : saturating_product(body, rounds + 1);
       // A loop that gets a check adds nothing to the loops around it.
@@ -185,6 +244,7 @@ class LoopCosts {
   }
 
   bool is_short(class loop* loop) const { return short_.contains(loop->num); }
+  long of_a_round(class loop* loop) const { return rounds_[loop->num]; }
 
  private:
   static long cost_of(basic_block block) {
@@ -195,7 +255,7 @@ class LoopCosts {
     return cost;
   }
 
-  auto_vec<long> costs_;
+  auto_vec<long> costs_, rounds_;
   auto_vec<int> short_;
 };
 
@@ -212,10 +272,28 @@ class PreemptPass : public gimple_opt_pass {
   }
 
   unsigned execute(function* fun) override {
+    if (flag_split_stack) {
+      if (is_small_leaf(fun)) {
+        leave_out_entry_check(fun);
+        return 0;
+      }
+      checked_functions.insert(DECL_UID(fun->decl));
+    }
     auto_vec<basic_block> sources;
     auto_vec<edge> edges;
+    auto_vec<CountedLoop> counted;
     unsigned skipped = 0, on_entry = 0;
-    find_back_edges(fun, &sources, &edges, &skipped);
+    const bool chunks = settings.chunk != 0 && (settings.budget != 0 || settings.chunk > 0) &&
+                        current_loops != nullptr && number_of_loops(fun) > 1;
+    if (chunks) {
+      loop_optimizer_init(LOOPS_NORMAL);
+      scev_initialize();
+    }
+    find_back_edges(fun, &sources, &edges, chunks ? &counted : nullptr, &skipped);
+    if (chunks) scev_finalize();
+    free_dominance_info(CDI_DOMINATORS);  // not kept up from here on
+    for (CountedLoop& loop : counted) sources.safe_push(loop.divide());
+    if (chunks) loop_optimizer_finalize();
     for (edge back : edges) sources.safe_push(split_edge(back));
     for (basic_block block : sources) insert_check(block);
     if (settings.entry && calls_something(fun)) {
@@ -223,8 +301,9 @@ class PreemptPass : public gimple_opt_pass {
       on_entry = 1;
     }
     if (settings.verbose && sources.length() + skipped + on_entry != 0) {
-      inform(DECL_SOURCE_LOCATION(fun->decl), "%u loop checks, %u loops without, %u entry checks in %qD",
-             sources.length(), skipped, on_entry, fun->decl);
+      inform(DECL_SOURCE_LOCATION(fun->decl),
+             "%u loop checks, %u of them between chunks, %u loops without, %u entry checks in %qD", sources.length(),
+             counted.length(), skipped, on_entry, fun->decl);
     }
     if (sources.length() + on_entry != 0) {
       free_dominance_info(CDI_DOMINATORS);
@@ -234,8 +313,9 @@ class PreemptPass : public gimple_opt_pass {
   }
 
  private:
-  // Blocks to check at their start, and edges to check where the block cannot be.
-  static void find_back_edges(function* fun, auto_vec<basic_block>* sources, auto_vec<edge>* edges, unsigned* skipped) {
+  // Blocks to check at their start, edges to check where the block cannot be, and loops to divide into chunks if `counted` is given.
+  static void find_back_edges(function* fun, auto_vec<basic_block>* sources, auto_vec<edge>* edges,
+                              auto_vec<CountedLoop>* counted, unsigned* skipped) {
     if (!mark_dfs_back_edges(fun)) return;
     LoopCosts costs(fun);
     basic_block block;
@@ -246,6 +326,8 @@ class PreemptPass : public gimple_opt_pass {
         if ((back->flags & EDGE_DFS_BACK) == 0 || sources->contains(block)) continue;
         if (is_covered(back, costs)) {
           ++*skipped;
+        } else if (CountedLoop loop; counted != nullptr && is_counted(back, costs, &loop)) {
+          counted->safe_push(loop);
         } else if (!is_fixed(block)) {
           sources->safe_push(block);
         } else if ((back->flags & (EDGE_ABNORMAL | EDGE_EH)) == 0) {
@@ -253,6 +335,14 @@ class PreemptPass : public gimple_opt_pass {
         }  // else: only a call (longjmp) goes this way
       }
     }
+  }
+
+  static bool is_counted(edge back, const LoopCosts& costs, CountedLoop* result) {
+    class loop* loop = back->dest->loop_father;
+    if (loop->header != back->dest || loop->latch != back->src || costs.of_a_round(loop) > kTight || !is_plain(loop))
+      return false;
+    const long chunk = settings.chunk > 0 ? settings.chunk : settings.budget / costs.of_a_round(loop);
+    return chunk > 1 && CountedLoop::understand(loop, chunk, result);
   }
 
   static bool is_covered(edge back, const LoopCosts& costs) {
@@ -286,8 +376,11 @@ bool read_arguments(const plugin_name_args& info) {
     } else if (strcmp(argument.key, "budget") == 0 && argument.value != nullptr &&
                (settings.budget = strtol(argument.value, &end, 10)) >= 0 && *end == '\0') {
       continue;
+    } else if (strcmp(argument.key, "chunk") == 0 && argument.value != nullptr &&
+               (settings.chunk = strtol(argument.value, &end, 10)) >= 0 && *end == '\0') {
+      continue;
     } else {
-      error("plugin %qs: unknown argument %qs (entry, budget=N, verbose)", info.base_name, argument.key);
+      error("plugin %qs: unknown argument %qs (entry, budget=N, chunk=N, verbose)", info.base_name, argument.key);
       return false;
     }
   }

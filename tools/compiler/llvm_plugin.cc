@@ -3,6 +3,7 @@
 // gcc_plugin.cc, whose twin this is; what differs:
 //   When       the optimizer's last extension point. With -flto that is before the link-time passes: checks are right, but loops
 //              that only link-time inlining would open for vectorisation stay scalar.
+//   Chunks     there are none: each round of a loop has its check.
 //   Red zone   is turned off function by function.
 //   Settings   clang gives pass plugins no arguments (an -mllvm option would come too late): the environment has them.
 //              WEFT_PREEMPT_ENTRY=1, WEFT_PREEMPT_BUDGET=N. A program's build does not need any: entry checks are switched
