@@ -14,6 +14,8 @@
 //               beside it (W2) that looks; without one the M that retires blocks in it; sysmon covers what is left.
 //   Deadlock    waiting counts those who wait for a descriptor. They count themselves, before they park and after they run
 //               again, so that there is no moment in which a wake-up under way looks like a deadlock.
+//   Checked     tests/model/netpoll.pml: in every interleaving of those who block, look, add timers, register and wake each other
+//               no timer and no ready descriptor is left alone.
 namespace weft::sched {
 
 struct Machine;
