@@ -45,7 +45,7 @@ TEST(RunnableBundle, keeps_the_order_of_any_number) {
 
 TEST(InjectQueue, gives_bundles_in_pieces_in_their_order) {
   Items items(1000);
-  InjectQueue queue;
+  static InjectQueue queue;  // as the runtime's, which is never destroyed
   for (std::size_t first = 0; first < 1000; first += 100) {
     const auto all = items.range(first, 100);
     queue.push_bundle(all.data(), 100);
@@ -67,7 +67,7 @@ TEST(InjectQueue, gives_bundles_in_pieces_in_their_order) {
 
 TEST(InjectQueue, lets_neither_singles_nor_bundles_wait_for_all_of_the_others) {
   Items items(300);
-  InjectQueue queue;
+  static InjectQueue queue;  // as the runtime's, which is never destroyed
   const auto all = items.range(0, 200);
   queue.push_bundle(all.data(), 200);
   for (std::size_t i = 200; i < 300; ++i) queue.push(items[i]);
@@ -88,7 +88,7 @@ TEST(InjectQueue, lets_neither_singles_nor_bundles_wait_for_all_of_the_others) {
 TEST(InjectQueue, loses_and_doubles_nothing_while_it_grows_and_wraps_around) {
   constexpr std::size_t kCount = 20'000;
   Items items(kCount);
-  InjectQueue queue;
+  static InjectQueue queue;  // as the runtime's, which is never destroyed
   base::Random random(11);
   std::vector<Runnable> popped;
   for (std::size_t pushed = 0; pushed < kCount;) {

@@ -37,8 +37,10 @@ def main():
     for entry in entries:
         name, status = entry.get("name"), entry.get("status")
         cases = gtest_cases(os.path.join(results, name + ".xml"))
-        if status in ("notrun", "disabled") and entry.find("skipped") is not None:
-            # Skipped by itself or disabled; an executable that could not be built is "notrun", too, but a failure.
+        if status == "disabled":
+            skipped += 1
+        elif status == "notrun" and entry.find("skipped") is not None:
+            # Skipped by itself; an executable that could not be built is "notrun", too, but a failure.
             message = entry.find("skipped").get("message", "")
             if "Unable to find executable" in message or "Could not find executable" in message:
                 failed.append(f"{name} (not built)")

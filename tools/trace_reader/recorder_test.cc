@@ -155,7 +155,8 @@ TEST_P(Trace, in_short_generations_is_valid) {
   trace::set_generation_ns(1'000'000);
   run([&] {
     trace::start(file.path());
-    work(60);
+    for (const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50); std::chrono::steady_clock::now() < end;)
+      work(60);
     trace::stop();
   });
   trace::set_generation_ns(1'000'000'000);
