@@ -7,13 +7,15 @@ from . import result as results
 
 
 def join(first: dict, second: dict) -> dict:
-    """The second's rounds after the first's. Raises ValueError where the two did not measure the same."""
-    for what, value in (("machine", lambda run: run["machine"].get("cpu")),
-                        ("size", lambda run: run["settings"]["quick"]),
-                        ("weft", lambda run: version_of(run, "weft"))):
+    """The second's rounds after the first's. Raises ValueError where the two did not measure the same; two versions of weft are named both."""
+    for what, value in (("machine", lambda run: run["machine"].get("cpu")), ("size", lambda run: run["settings"]["quick"]),
+                        *((name, lambda run, name=name: version_of(run, name)) for name in names_in(first, second) if name != "weft")):
         if value(first) != value(second):
             raise ValueError("the two runs differ in their %s: %s and %s" % (what, value(first), value(second)))
     joined = copy.deepcopy(first)
+    for system in joined["systems"]:
+        versions = [version for version in dict.fromkeys((system["version"], version_of(second, system["name"]))) if version]
+        system["version"] = " and ".join(versions)
     offset = first["settings"]["rounds_done"]
     joined["settings"]["rounds_done"] = offset + second["settings"]["rounds_done"]
     joined["runs"] = runs_of(first) + [
@@ -30,6 +32,10 @@ def join(first: dict, second: dict) -> dict:
     joined["rows"] += [row for name, row in rows.items() if name not in known]
     joined["scaling"] = joined.get("scaling") or copy.deepcopy(second.get("scaling", []))
     return results.summarise(joined)
+
+
+def names_in(first, second):
+    return [name for name in (system["name"] for system in first["systems"]) if version_of(first, name) and version_of(second, name)]
 
 
 def version_of(run, name):
