@@ -367,10 +367,12 @@ void collect(Goroutine* g, RunnableList& out) noexcept {
 
 bool place_sleepers(Processor& p, RunnableList& woken) noexcept {
   constexpr std::size_t kFew = 16;
+  const bool alone = woken.size() == 1;
   bool brief = woken.size() <= kFew;
   while (const Runnable sleeper = woken.pop()) {
-    brief = brief && sleeper.goroutine()->habits.short_runner >= kShortRunner;
-    scheduler.policy->ready(p, sleeper, Hint::kYield);
+    const bool runs_briefly = sleeper.goroutine()->habits.short_runner >= kShortRunner;
+    brief = brief && runs_briefly;
+    scheduler.policy->ready(p, sleeper, alone && runs_briefly ? Hint::kWake : Hint::kYield);
   }
   return brief;
 }

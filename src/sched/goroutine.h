@@ -77,7 +77,7 @@ struct alignas(base::kCacheLine) Goroutine {
   std::uint32_t wait_since_ms = 0;  // coarse clock
   std::uint32_t lock_depth = 0;     // lock_os_thread nesting
   std::uint32_t no_preempt = 0;     // depth of non-preemptible regions (the documents' m->locks)
-  std::uint32_t woken_at = 0;       // when its sleep was over; low bits of nanoseconds
+  std::uint32_t woken_at = 0;       // when it ran again after its last sleep; low bits of nanoseconds
   Machine* locked_m = nullptr;
   std::byte* stack_bottom = nullptr;  // lowest usable address
   std::int32_t site = 0;

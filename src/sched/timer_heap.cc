@@ -12,7 +12,7 @@ namespace weft::sched {
 // that of the others, not after it. Few, for this may be on a goroutine's stack.
 class TimerHeap::Crowd {
  public:
-  Crowd(std::int64_t now_ns, RunnableList& woken) noexcept : now_ns_(now_ns), woken_(woken) {}
+  explicit Crowd(RunnableList& woken) noexcept : woken_(woken) {}
   ~Crowd() { wake(); }
   void add(Goroutine* g) noexcept {
     __builtin_prefetch(g, 1);
@@ -28,13 +28,11 @@ class TimerHeap::Crowd {
     for (std::size_t i = 0; i < size_; ++i) {
       Goroutine* g = members_[i];
       __builtin_prefetch(g->sp.load_relaxed());  // null, or where it will go on
-      g->woken_at = static_cast<std::uint32_t>(now_ns_);
       collect(g, woken_);
     }
     size_ = 0;
   }
 
-  const std::int64_t now_ns_;
   RunnableList& woken_;
   Goroutine* members_[kMax];
   std::size_t size_ = 0;
@@ -69,7 +67,7 @@ std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, RunnableLis
     lock_.lock();
   }
   std::lock_guard guard(lock_, std::adopt_lock);
-  Crowd crowd(now_ns, woken);
+  Crowd crowd(woken);
   std::uint32_t fired = 0;
   for (; fired < limit && !empty() && root().when_ns <= now_ns; ++fired) {
     if (root().is_sleeper()) {

@@ -77,6 +77,7 @@ void sleep_until(std::int64_t deadline_ns) noexcept {
   begin_wait(g, WaitReason::kSleep, nullptr);
   if (deadline_ns != os::kForever && p->timers.add_sleeper(g, deadline_ns)) timer_added(deadline_ns);
   park();  // off its heap again: nobody else ends a sleep
+  g->woken_at = static_cast<std::uint32_t>(os::now_ns());  // here, not when its time came: waiting for a P is not running
 }
 
 }  // namespace weft::sched

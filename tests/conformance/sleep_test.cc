@@ -261,6 +261,35 @@ TEST_P(Sleep, counts_the_timers_that_fired) {
 
 // A P with hundreds of goroutines to run looks at its timers all the same; the monitor would do so 10 ms late. The quickest of
 // several: on a busy machine the threads wait for a CPU now and then.
+// A ticker is not late by the turns of all who compute.
+TEST_P(Sleep, who_runs_briefly_goes_before_those_that_compute) {
+  if (GetParam().policy == weft::policy_kind::global) GTEST_SKIP() << "one queue, in the order of arrival";
+  EXPECT_TRUE(holds_in_time(1ms, [](Clock::duration unit) {
+    return weft::run([unit] {
+      constexpr int kOthers = 30;
+      std::atomic<bool> stop{false};
+      weft::wait_group group;
+      for (int i = 0; i < kOthers * procs(); ++i)
+        group.go([&] {
+          while (!stop) {
+            compute_for(unit);
+            weft::this_goroutine::yield();
+          }
+        });
+      std::vector<Clock::duration> late;
+      for (int i = 0; i < 9; ++i) {
+        const auto due = Clock::now() + 2 * unit;
+        weft::this_goroutine::sleep_until(due);
+        late.push_back(Clock::now() - due);
+      }
+      stop = true;
+      group.wait();
+      std::ranges::sort(late);
+      return late[late.size() / 2] < kOthers / 2 * unit;
+    });
+  }));
+}
+
 TEST_P(Sleep, a_sleeper_is_woken_beside_hundreds_that_only_yield) {
   weft::run([] {
     std::atomic<bool> stop{false};
