@@ -4,7 +4,7 @@
 import os
 
 from . import definitions, machine, svg
-from .result import behind_by_row, factor, number, overall
+from .result import behind_by_row, factor, mark, number, overall
 from .svg import escape
 
 STYLE = """
@@ -123,7 +123,7 @@ def full_table(result) -> str:
             else:
                 extra = "±%.0f%%" % (cell["spread"] * 100)
                 if "ratio" in cell:
-                    extra = factor(cell["ratio"]["median"]) + ("~" if cell["ratio"]["noisy"] else "")
+                    extra = factor(cell["ratio"]["median"]) + mark(cell["ratio"])
                 classes = "ours" if name == "weft" else "best" if name == row["best_peer"] else ""
                 cells.append('<td class="%s">%s <span class="r">%s</span></td>' % (classes, number(cell["median"]), extra))
         lines.append("<tr><td>%s</td><td>%d</td><td>%s</td>%s</tr>" % (escape(row["title"]), row["procs"], escape(row["unit"]), "".join(cells)))
@@ -173,7 +173,7 @@ def render(result) -> str:
         body.append("</div>")
     if result["rows"]:
         body.append('<h2 id="table">All numbers</h2><p class="soft small">Medians; beside them weft\'s spread (interquartile range over '
-                    "median), or how many times better weft is. ~: this ratio varies by more than 15 % between rounds or runs. Bold: best peer.</p>")
+                    "median), or how many times better weft is. ~23%: this ratio varies by so much (more than 15 %) between rounds or runs. Bold: best peer.</p>")
         body.append(full_table(result))
     body.append(left_out(result))
     body.append("<footer>Every round runs each system once on each row, so that a slow minute hits all alike; ratios are formed within a "

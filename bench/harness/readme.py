@@ -2,7 +2,7 @@
 """The README's table, made from a stored result so that nobody has to believe a number without its machine and date."""
 
 from . import machine
-from .result import behind_by_row, factor, number
+from .result import behind_by_row, factor, number, wobble
 
 COLUMNS = ("weft", "go", "tokio", "kanal", "fiber", "asio", "tbb", "threads", "raw")
 REFERENCES = ("threads", "raw")
@@ -40,7 +40,8 @@ def table(result) -> str:
     for key in dict.fromkeys((row["workload"], row["metric"]) for row in headline):
         rows = [row for row in headline if (row["workload"], row["metric"]) == key]
         unit = ", " + rows[0]["unit"] if rows[0]["unit"] not in ("", "x") else ""
-        noisy = " ~" if any(row["noisy"] for row in rows) else ""
+        noisy = [wobble(row["cells"][row["best_peer"]]["ratio"]) for row in rows if row["noisy"]]
+        noisy = " ~%.0f%%" % (100 * max(noisy)) if noisy else ""
         lines.append("| %s%s%s | %s | %s |" % (rows[0]["title"], unit, noisy, " / ".join(str(row["procs"]) for row in rows),
                                               " | ".join(cell_text(rows, name, used) for name in used)))
     lines.append("")
@@ -49,7 +50,7 @@ def table(result) -> str:
                  % (result["settings"]["rounds_done"], " in %d runs" % len(result["runs"]) if "runs" in result else "", result["date"][:10], machine.summary(result["machine"]),
                     ", ".join("%s %s" % (titles[name], versions[name]) for name in used if versions.get(name)),
                     result["machine"]["compiler"],
-                    " ~: the ratio to the best peer varies by more than 15 % between rounds or runs." if any(row["noisy"] for row in headline) else ""))
+                    " ~23%: the ratio to the best peer varies by so much between rounds or runs." if any(row["noisy"] for row in headline) else ""))
     if result["settings"]["quick"]:
         lines.append("**Quick run: the sizes are too small for these numbers to mean anything.**")
     lines.append("")

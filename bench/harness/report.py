@@ -4,7 +4,7 @@
 import shutil
 
 from . import definitions, machine
-from .result import behind_by_row, factor, number, overall
+from .result import behind_by_row, factor, mark, number, overall
 from .svg import short
 
 
@@ -24,7 +24,7 @@ def cell_text(row, name, best):
         return "%s ±%.0f%%" % (text, cell["spread"] * 100)
     ratio = cell.get("ratio")
     if ratio:
-        text += " %s%s" % (factor(ratio["median"]), "~" if ratio["noisy"] else "")
+        text += " %s%s" % (factor(ratio["median"]), mark(ratio))
     return text + ("*" if best else "")
 
 
@@ -69,7 +69,7 @@ def table(result) -> str:
 
 LEGEND = """\
 Medians. ±: spread of weft's runs (interquartile range over median). 2.00x: weft is twice as good, 0.50x: the other one is.
-*: best peer (limits and OS threads are for orientation and not counted). ~: this ratio varies by more than 15 % between rounds or runs."""
+*: best peer (limits and OS threads are for orientation and not counted). ~23%: this ratio varies by so much between rounds or runs."""
 
 
 def failures(result) -> str:

@@ -52,6 +52,17 @@ def differ(ratios) -> bool:
     return len(ratios) > 1 and max(ratios) > min(ratios) * (1 + NOISY)
 
 
+def wobble(ratio) -> float:
+    """How far a ratio varies: between rounds (interquartile range over median) or between runs, whichever is more."""
+    runs = ratio.get("runs", [])
+    return max(ratio["spread"], max(runs) / min(runs) - 1 if runs and min(runs) > 0 else 0.0)
+
+
+def mark(ratio) -> str:
+    """~23%: the ratio is noisy, and by so much."""
+    return "~%.0f%%" % (100 * wobble(ratio)) if ratio["noisy"] else ""
+
+
 def by_run(result, rounds, ratios) -> list:
     """The median ratio of each run, where a result is made of several (join.py)."""
     found = []
