@@ -465,8 +465,8 @@ inline void weft_run_entry(SpawnRecord* record) { entry_of (*record)(record); }
 extern "C" WEFT_NEVER_RETURNS __attribute__((used)) void weft_goroutine_main() {
   Goroutine* g = os::current_g();
   arch::fiber_arrive(g->fiber);
-  clear_thread_state(*os::current_m());
   for (;;) {
+    clear_thread_state(*os::current_m());  // each time: the one before on this stack may have left something
     SpawnRecord* record = g->record;
     arch::fiber_acquire(record);
     start_goroutine(*os::current_p(), g);

@@ -66,6 +66,14 @@ TEST_P(GoroutineState, errno_starts_at_zero) {
       weft::spawn([] { set_errno(33); }).join();
       EXPECT_EQ(weft::spawn([] { return get_errno(); }).join(), 0);
     }
+    // One after the other on one stack.
+    weft::wait_group group;
+    for (int i = 0; i < 50; ++i)
+      group.go([] {
+        EXPECT_EQ(get_errno(), 0);
+        set_errno(33);
+      });
+    group.wait();
   });
 }
 
