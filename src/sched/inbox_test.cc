@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
 #include <thread>
 #include <vector>
 
@@ -12,7 +13,8 @@ namespace {
 
 struct Item {
   Item* next = nullptr;
-  int sender = 0, number = 0;
+  std::size_t sender = 0;
+  int number = 0;
 };
 struct Links {
   static Item* next(Item* item) { return item->next; }
@@ -37,23 +39,24 @@ TEST(Inbox, gives_back_in_the_order_of_sending_and_is_empty_then) {
 }
 
 TEST(Inbox, many_send_and_many_take) {
-  constexpr int kSenders = 4, kEach = 50'000;
+  constexpr std::size_t kSenders = 4, kEach = 50'000;
   std::vector<std::vector<Item>> items(kSenders, std::vector<Item>(kEach));
   ItemInbox inbox;
-  std::atomic<int> taken{0};
+  std::atomic<std::size_t> taken{0};
   std::vector<std::thread> threads;
-  for (int s = 0; s < kSenders; ++s)
+  for (std::size_t s = 0; s < kSenders; ++s)
     threads.emplace_back([&, s] {
-      for (int i = 0; i < kEach; ++i) {
+      for (std::size_t i = 0; i < kEach; ++i) {
         items[s][i].sender = s;
-        items[s][i].number = i;
+        items[s][i].number = static_cast<int>(i);
         inbox.push(&items[s][i]);
       }
     });
   for (int t = 0; t < 2; ++t)
     threads.emplace_back([&] {
       while (taken < kSenders * kEach) {
-        int last[kSenders] = {-1, -1, -1, -1}, count = 0;
+        int last[kSenders] = {-1, -1, -1, -1};
+        std::size_t count = 0;
         inbox.take([&](Item* item) {
           EXPECT_LT(last[item->sender], item->number);
           last[item->sender] = item->number;
