@@ -23,31 +23,14 @@ struct no_handler {
 
 enum class case_kind { channel, timeout, otherwise };
 
-// The channel of a case that was made from a named one. The case is used in the expression it is made in, and the name outlives
-// that: no need to count another handle, which is two locked operations for each case of each select.
-class borrowed_chan {
- public:
-  template <class T>
-  explicit borrowed_chan(const chan<T>& channel) noexcept : core_(channel.core()) {}
-  chan_core* core() const noexcept { return core_; }
-
- private:
-  chan_core* core_;
-};
-
-// A timer's channel often has no other handle than the one that somebody made a case of and let go.
-template <class T>
-using lent_chan = std::conditional_t<std::is_same_v<T, time_point>, chan<T>, borrowed_chan>;
-
-template <class T, class Handle, class F>
+template <class T, class F>
 struct recv_case {
   static constexpr case_kind kind = case_kind::channel;
-  Handle channel;
+  chan<T> channel;
   F handler;
   storage_for<carried<T>> storage{};
 
-  template <class Channel>
-  recv_case(Channel&& c, F&& f) : channel(std::forward<Channel>(c)), handler(std::move(f)) {}
+  recv_case(chan<T> c, F f) : channel(std::move(c)), handler(std::move(f)) {}
   recv_case(recv_case&& other) noexcept : channel(std::move(other.channel)), handler(std::move(other.handler)) {}
 
   void describe(select_case& out) { out = {channel.core(), &storage, false, false}; }
@@ -59,18 +42,13 @@ struct recv_case {
 };
 
 // `Value` is T& or const T& (copied if this case wins) or T&& (moved if it wins).
-template <class T, class Handle, class Value, class F>
+template <class T, class Value, class F>
 struct send_case {
   static constexpr case_kind kind = case_kind::channel;
   static constexpr bool is_copied = std::is_lvalue_reference_v<Value>;
-  Handle channel;
+  chan<T> channel;
   std::remove_reference_t<Value>* value;
   F handler;
-
-  template <class Channel>
-  send_case(Channel&& c, std::remove_reference_t<Value>* v, F&& f)
-      : channel(std::forward<Channel>(c)), value(v), handler(std::move(f)) {}
-  send_case(send_case&&) noexcept = default;
 
   void describe(select_case& out) {
     out = {channel.core(), const_cast<std::remove_const_t<std::remove_reference_t<Value>>*>(value), true, false};
@@ -95,28 +73,19 @@ struct send_case {
 };
 
 // A value of another type is converted now; the case owns the result.
-template <class T, class Handle, class F>
-struct converted_send_case : send_case<T, Handle, T&&, F> {
+template <class T, class F>
+struct converted_send_case : send_case<T, T&&, F> {
   T converted;
-  template <class Channel, class V>
-  converted_send_case(Channel&& c, V&& v, F&& f)
-      : send_case<T, Handle, T&&, F>(std::forward<Channel>(c), nullptr, std::move(f)), converted(std::forward<V>(v)) {
+  template <class V>
+  converted_send_case(chan<T> c, V&& v, F f)
+      : send_case<T, T&&, F>{std::move(c), nullptr, std::move(f)}, converted(std::forward<V>(v)) {
     this->value = std::addressof(converted);
   }
   converted_send_case(converted_send_case&& other)
-      : send_case<T, Handle, T&&, F>(std::move(other)), converted(std::move(other.converted)) {
+      : send_case<T, T&&, F>(std::move(other)), converted(std::move(other.converted)) {
     this->value = std::addressof(converted);
   }
 };
-
-template <class T, class Handle, class Channel, class V, class F>
-auto make_send_case(Channel&& channel, V&& value, F&& handler) {
-  if constexpr (std::is_same_v<std::remove_cvref_t<V>, T>) {
-    return send_case<T, Handle, V&&, F>(std::forward<Channel>(channel), std::addressof(value), std::move(handler));
-  } else {
-    return converted_send_case<T, Handle, F>(std::forward<Channel>(channel), std::forward<V>(value), std::move(handler));
-  }
-}
 
 template <class F>
 struct timeout_case {
@@ -136,22 +105,17 @@ inline constexpr std::size_t channel_cases = (std::size_t{Cases::kind == case_ki
 
 }  // namespace detail
 
-// A case belongs into the call of select: one made from a named channel does not keep that alive by itself.
 template <class T, class F = detail::no_handler>
-[[nodiscard]] auto on_recv(const chan<T>& channel, F handler = {}) {
-  return detail::recv_case<T, detail::lent_chan<T>, F>(channel, std::move(handler));
-}
-template <class T, class F = detail::no_handler>
-[[nodiscard]] auto on_recv(chan<T>&& channel, F handler = {}) {
-  return detail::recv_case<T, chan<T>, F>(std::move(channel), std::move(handler));
+auto on_recv(chan<T> channel, F handler = {}) {
+  return detail::recv_case<T, F>(std::move(channel), std::move(handler));
 }
 template <class T, class V, class F = detail::no_handler>
-[[nodiscard]] auto on_send(const chan<T>& channel, V&& value, F handler = {}) {
-  return detail::make_send_case<T, detail::borrowed_chan>(channel, std::forward<V>(value), std::move(handler));
-}
-template <class T, class V, class F = detail::no_handler>
-[[nodiscard]] auto on_send(chan<T>&& channel, V&& value, F handler = {}) {
-  return detail::make_send_case<T, chan<T>>(std::move(channel), std::forward<V>(value), std::move(handler));
+auto on_send(chan<T> channel, V&& value, F handler = {}) {
+  if constexpr (std::is_same_v<std::remove_cvref_t<V>, T>) {
+    return detail::send_case<T, V&&, F>{std::move(channel), std::addressof(value), std::move(handler)};
+  } else {
+    return detail::converted_send_case<T, F>(std::move(channel), std::forward<V>(value), std::move(handler));
+  }
 }
 template <class Rep, class Period, class F = detail::no_handler>
 auto on_timeout(std::chrono::duration<Rep, Period> limit, F handler = {}) {
@@ -249,7 +213,7 @@ class selector {
   };
   template <class T, class F>
   struct recv_entry final : entry {
-    detail::recv_case<T, chan<T>, F> one;
+    detail::recv_case<T, F> one;
     recv_entry(chan<T> channel, F handler) : one(std::move(channel), std::move(handler)) {}
     void describe(detail::select_case& out) override { one.describe(out); }
     void finish(const detail::select_case& done) override { one.finish(done); }

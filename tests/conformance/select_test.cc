@@ -45,6 +45,20 @@ TEST_P(Select, passes_values_and_closes_to_the_handler) {
   });
 }
 
+// A case keeps its channel, whoever made it and let go.
+TEST_P(Select, a_case_may_be_made_elsewhere) {
+  weft::run([] {
+    const auto made = [](int& got) {
+      weft::chan<int> only(1);
+      only.send(7);
+      return on_recv(only, [&](std::optional<int> value) { got = value.value_or(0); });
+    };
+    int got = 0;
+    EXPECT_EQ(weft::select(made(got)), 0u);
+    EXPECT_EQ(got, 7);
+  });
+}
+
 TEST_P(Select, chooses_evenly_among_the_ready) {
   weft::run([] {
     weft::chan<int> a(1000), b(1000), never, c(1000);
