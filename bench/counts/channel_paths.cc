@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The hot paths of channels and select; see hot_paths.cc.
-#include <cstdio>
-#include <cstdlib>
-#include <map>
-#include <string>
+#include "counts/paths.h"
 
 #include <weft/chan.h>
 #include <weft/go.h>
@@ -44,16 +41,7 @@ static void select_waiting(long count) {
 }
 
 int main(int argc, char** argv) {
-  const std::map<std::string, void (*)(long)> paths = {
+  const Paths paths = {
       {"send_recv_buffered", send_recv_buffered}, {"ping_pong", ping_pong}, {"select_waiting", select_waiting}};
-  if (argc == 1) {
-    for (const auto& [name, path] : paths) std::puts(name.c_str());
-    return 0;
-  }
-  const auto found = paths.find(argv[1]);
-  if (argc != 3 || found == paths.end()) {
-    std::fprintf(stderr, "usage: %s [path count]\n", argv[0]);
-    return 2;
-  }
-  weft::run({.maxprocs = 1}, [&] { found->second(std::atol(argv[2])); });
+  return run_path(argc, argv, paths, [](void (*path)(long), long count) { weft::run({.maxprocs = 1}, [&] { path(count); }); });
 }

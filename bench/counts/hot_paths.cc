@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The hot paths, one at a time, at one P: counts/check runs this under callgrind with two counts and takes the difference,
 // so that starting and ending the process cancel out.
-#include <cstdio>
-#include <cstdlib>
-#include <map>
+#include "counts/paths.h"
+
 #include <mutex>
-#include <string>
 
 #include <weft/go.h>
 #include <weft/runtime.h>
@@ -70,17 +68,8 @@ static void blocking(long count) {
 }
 
 int main(int argc, char** argv) {
-  const std::map<std::string, void (*)(long)> paths = {
+  const Paths paths = {
       {"yield_alone", yield_alone}, {"yield_two", yield_two}, {"spawn", spawn},      {"spawn_join", spawn_join},
       {"park_ready", park_ready},   {"mutex", mutex},         {"blocking", blocking}};
-  if (argc == 1) {
-    for (const auto& [name, path] : paths) std::puts(name.c_str());
-    return 0;
-  }
-  const auto found = paths.find(argv[1]);
-  if (argc != 3 || found == paths.end()) {
-    std::fprintf(stderr, "usage: %s [path count]\n", argv[0]);
-    return 2;
-  }
-  weft::run({.maxprocs = 1}, [&] { found->second(std::atol(argv[2])); });
+  return run_path(argc, argv, paths, [](void (*path)(long), long count) { weft::run({.maxprocs = 1}, [&] { path(count); }); });
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The hot paths of thieves, on the queues themselves: a real thief is another thread, and comes when it likes. See hot_paths.cc.
+#include "counts/paths.h"
+
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
-#include <map>
-#include <string>
 
 #include "sched/record_deque.h"
 #include "sched/run_queue.h"
@@ -32,15 +31,6 @@ static void steal_record(long count) {
 }
 
 int main(int argc, char** argv) {
-  const std::map<std::string, void (*)(long)> paths = {{"steal_half", steal_half}, {"steal_record", steal_record}};
-  if (argc == 1) {
-    for (const auto& [name, path] : paths) std::puts(name.c_str());
-    return 0;
-  }
-  const auto found = paths.find(argv[1]);
-  if (argc != 3 || found == paths.end()) {
-    std::fprintf(stderr, "usage: %s [path count]\n", argv[0]);
-    return 2;
-  }
-  found->second(std::atol(argv[2]));
+  const Paths paths = {{"steal_half", steal_half}, {"steal_record", steal_record}};
+  return run_path(argc, argv, paths, [](void (*path)(long), long count) { path(count); });
 }

@@ -14,12 +14,6 @@ using namespace weft::test;
 class Dump : public RuntimeTest {};
 WEFT_AT_ALL_CONFIGURATIONS(Dump);
 
-std::size_t occurrences(const std::string& text, const std::string& of) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(of); at != std::string::npos; at = text.find(of, at + of.size())) ++count;
-  return count;
-}
-
 // The part of a dump about the goroutine of that name.
 std::string dump_of(const std::string& text, const std::string& name) {
   const std::size_t quoted = text.find('"' + name + '"');

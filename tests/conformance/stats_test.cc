@@ -13,12 +13,6 @@ using namespace weft::test;
 class Stats : public RuntimeTest {};
 WEFT_AT_ALL_CONFIGURATIONS(Stats);
 
-std::size_t occurrences(const std::string& text, const std::string& of) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(of); at != std::string::npos; at = text.find(of, at + of.size())) ++count;
-  return count;
-}
-
 void expect_sane(const weft::stats& stats, int maxprocs) {
   const auto limit = static_cast<std::uint64_t>(maxprocs);
   EXPECT_LE(stats.running, limit);

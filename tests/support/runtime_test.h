@@ -30,6 +30,12 @@ inline std::string dump_text() {
   return text.str();
 }
 
+inline std::size_t occurrences(const std::string& text, const std::string& of) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(of); at != std::string::npos; at = text.find(of, at + of.size())) ++count;
+  return count;
+}
+
 class RuntimeTest : public ::testing::TestWithParam<Configuration> {
  public:
   static int procs() { return GetParam().maxprocs; }
