@@ -37,7 +37,7 @@ def variants(directory, say):
     architecture = os.uname().machine
     found = {"plain": []}
     if architecture == "x86_64":
-        found["entry"] = ["-fsplit-stack"]
+        found["entry"] = ["-fsplit-stack", "-freorder-blocks-and-partition"]  # as cmake/WeftFlags.cmake has it
     try:
         loops = plugin_flags(directory)
     except build.Failure as failure:

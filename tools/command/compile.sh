@@ -20,7 +20,7 @@ compile() {
     if [[ $argument == -l?* ]]; then tail+=("$argument"); else arguments+=("$argument"); fi
     [[ $argument != -shared ]] || shared=-fPIC
   done
-  entry_checks "$@" && checks=-fsplit-stack
+  entry_checks "$@" && checks=$entry_flags
   if [[ -n $shared && $link == yes ]]; then
     # Checks go on to the program's runtime; what else the library calls of weft is the program's, too.
     local forwarding=${weft_library%.a}_shared.a

@@ -3,6 +3,8 @@
 # Checks for preemption: at function entry (-fsplit-stack), and in loops (tools/compiler). preempt is what was asked for,
 # preempt_flags what the compiler takes for it. Without checks a goroutine that computes loses its P all the same, only later.
 
+# The second keeps exceptions as fast as without checks (cmake/WeftFlags.cmake).
+entry_flags='-fsplit-stack -freorder-blocks-and-partition'
 preempt=entry preempt_flags=''
 
 # set_preempt COMMAND VALUE
