@@ -108,40 +108,46 @@ bool StackPool::carve(SizeClass& size_class) noexcept {
   return true;
 }
 
-Goroutine* StackPool::construct(SizeClass& size_class, std::byte* slot) noexcept {
+Goroutine* StackPool::construct(const SizeClass& size_class, std::byte* slot, bool unguarded) noexcept {
   const Place place = find(slot + size_class.stride - 1);
   auto* g = new (place.g) Goroutine;
   g->stack_bottom = slot + kGuardBytes;
   g->stack_bytes = static_cast<std::uint32_t>(g->stack_top() - g->stack_bottom);
   g->flags =
-      static_cast<std::uint8_t>((&size_class == &default_class_ ? 0 : kGOwnStack) | (unguarded_ ? kGUnguarded : 0));
+      static_cast<std::uint8_t>((&size_class == &default_class_ ? 0 : kGOwnStack) | (unguarded ? kGUnguarded : 0));
   arch::fiber_create(g->fiber, g->stack_bottom, g->stack_bytes);
   return g;
 }
 
-Goroutine* StackPool::take_one(SizeClass& size_class) noexcept {
-  if (size_class.warm != 0) {
-    Goroutine* g = chained(size_class.warm);
-    size_class.warm = g->link;
-    --size_class.warm_count;
-    size_class.low_water = std::min(size_class.low_water, size_class.warm_count);
-    return g;
-  }
-  if (size_class.cold.empty() && !carve(size_class)) return nullptr;
-  return construct(size_class, size_class.cold.pop());
+Goroutine* StackPool::take_warm(SizeClass& size_class) noexcept {
+  if (size_class.warm == 0) return nullptr;
+  Goroutine* g = chained(size_class.warm);
+  size_class.warm = g->link;
+  --size_class.warm_count;
+  size_class.low_water = std::min(size_class.low_water, size_class.warm_count);
+  return g;
+}
+
+std::byte* StackPool::take_cold(SizeClass& size_class) noexcept {
+  return size_class.cold.empty() && !carve(size_class) ? nullptr : size_class.cold.pop();
 }
 
 bool StackPool::refill(Processor& p) noexcept {
-  std::lock_guard guard(lock_);
-  // Cold ones only as needed: constructing a G touches its page.
-  const std::size_t wanted = default_class_.warm_count > 0 && !cacheless_ ? std::min(default_class_.warm_count, kSharedBatch) : 1;
-  for (std::size_t i = 0; i < wanted; ++i) {
-    Goroutine* g = take_one(default_class_);
-    if (g == nullptr) break;
-    g->link = p.free_gs;
-    p.free_gs = reinterpret_cast<std::uintptr_t>(g);
-    ++p.free_g_count;
+  std::byte* slot = nullptr;
+  bool unguarded;
+  {
+    std::lock_guard guard(lock_);
+    const std::size_t wanted = cacheless_ ? 1 : kSharedBatch;
+    for (std::size_t i = 0; i < wanted; ++i) {
+      Goroutine* g = take_warm(default_class_);
+      if (g == nullptr) break;
+      keep(p, g);
+    }
+    // Cold ones only as needed, one at a time.
+    if (p.free_gs == 0) slot = take_cold(default_class_);
+    unguarded = unguarded_;
   }
+  if (slot != nullptr) keep(p, construct(default_class_, slot, unguarded));
   if (cacheless_) p.free_g_count = kCacheLimit + 1;  // the next give() spills
   return p.free_gs != 0;
 }
@@ -173,9 +179,18 @@ void StackPool::drain(Processor& p) noexcept {
 }
 
 Goroutine* StackPool::take_sized(std::size_t usable_bytes) noexcept {
-  std::lock_guard guard(lock_);
-  SizeClass* size_class = class_of(usable_bytes);
-  return size_class != nullptr ? take_one(*size_class) : nullptr;
+  SizeClass* size_class;
+  std::byte* slot;
+  bool unguarded;
+  {
+    std::lock_guard guard(lock_);
+    size_class = class_of(usable_bytes);
+    if (size_class == nullptr) return nullptr;
+    if (Goroutine* g = take_warm(*size_class)) return g;
+    slot = take_cold(*size_class);
+    unguarded = unguarded_;
+  }
+  return slot != nullptr ? construct(*size_class, slot, unguarded) : nullptr;
 }
 
 void StackPool::give_sized(Goroutine* g) noexcept {

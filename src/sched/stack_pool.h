@@ -45,9 +45,8 @@ class StackPool {
   }
   // The caller may be standing on g's stack until it switches away: a spill never gives away the newest.
   void give(Processor& p, Goroutine* g) noexcept {
-    g->link = p.free_gs;
-    p.free_gs = reinterpret_cast<std::uintptr_t>(g);
-    if (WEFT_UNLIKELY(++p.free_g_count > kCacheLimit)) spill(p);
+    keep(p, g);
+    if (WEFT_UNLIKELY(p.free_g_count > kCacheLimit)) spill(p);
   }
 
   // Stacks of other sizes: not cached on Ps. Nobody stands on g's stack.
@@ -131,10 +130,17 @@ class StackPool {
 
   bool refill(Processor& p) noexcept;
   void spill(Processor& p) noexcept;
-  Goroutine* take_one(SizeClass& size_class) noexcept;  // under lock_
-  bool carve(SizeClass& size_class) noexcept;           // under lock_
-  Region* add_region(SizeClass& size_class) noexcept;   // under lock_
-  Goroutine* construct(SizeClass& size_class, std::byte* slot) noexcept;
+  static void keep(Processor& p, Goroutine* g) noexcept {
+    g->link = p.free_gs;
+    p.free_gs = reinterpret_cast<std::uintptr_t>(g);
+    ++p.free_g_count;
+  }
+  static Goroutine* take_warm(SizeClass& size_class) noexcept;  // under lock_; null: there is none
+  std::byte* take_cold(SizeClass& size_class) noexcept;         // under lock_; null: no memory
+  bool carve(SizeClass& size_class) noexcept;                   // under lock_
+  Region* add_region(SizeClass& size_class) noexcept;           // under lock_
+  // Touches the stack's first page, which is most of what a new goroutine costs: never under lock_.
+  Goroutine* construct(const SizeClass& size_class, std::byte* slot, bool unguarded) noexcept;
   SizeClass* class_of(std::size_t usable_bytes) noexcept;  // under lock_; null: no memory for a new one
   static void shape(SizeClass& size_class, std::size_t usable_bytes) noexcept;
 

@@ -44,6 +44,7 @@ constexpr int kIdleRoundsBeforeSleep = 5;
 constexpr std::int64_t kRetakeIdleCallNs = 10'000'000;  // a P in a call without work behind it
 constexpr std::int64_t kFollowLimitsNs = 1'000'000'000;
 constexpr std::size_t kTrimStep = 4096;
+constexpr std::int64_t kTrimPauseNs = 1'000'000;  // a million stacks go back to the system in two seconds
 
 os::Note doorbell;
 base::Atom<bool> dump_wanted{false};
@@ -276,7 +277,7 @@ class Sysmon {
     if (all_idle) {
       if (++idle_rounds_ > kIdleRoundsBeforeSleep) {
         sched::hooks.all_idle();  // a foreign thread that kept the deadlock check silent may be gone
-        std::int64_t until = now + (trimming_                     ? kSlowNs
+        std::int64_t until = now + (trimming_                     ? kTrimPauseNs
                                     : options_.schedtrace_ns != 0 ? std::min(options_.schedtrace_ns, kIdleNs)
                                                                   : kIdleNs);
         // Some M sleeps until the next timer, if the system lets it wake up.
@@ -297,7 +298,7 @@ class Sysmon {
       const std::int64_t slice = scheduler.settings.slice_ns;
       period_ = std::min(period_ * 2, std::min(kSlowNs, sched::work_exists(nullptr) ? slice / 2 : slice));
     }
-    std::int64_t until = now + (trimming_ ? std::min<std::int64_t>(period_, 1'000'000) : period_);
+    std::int64_t until = now + (trimming_ ? std::min(period_, kTrimPauseNs) : period_);
     if (look_again_ns_ > now) until = std::min(until, look_again_ns_);
     if (next_timer_ns_ != sched::TimerHeap::kNever)
       until = std::min(until, std::max(now, next_timer_ns_) + kTimerGraceNs);
