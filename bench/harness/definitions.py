@@ -333,6 +333,7 @@ WORKLOADS = [
         limit="two system calls per message; the epoll loop in C++ is the floor",
         metrics=[Metric("messages_per_s", "TCP echo", "msg/s", "higher", headline=True),
                  Metric("server_us", "TCP echo, server CPU per message", "us"),
+                 Metric("server_busy_percent", "TCP echo, of its CPU the server uses", "%", "higher"),
                  Metric("trip_p99_us", "TCP echo, round trip p99", "us")],
         args={"connections": 64, "size": 1024, "ms": 1500}, quick={"connections": 8, "ms": 100},
         procs=(1,), max_procs=1, notes={"raw": "one thread around epoll", "threads": "a thread per connection"}),

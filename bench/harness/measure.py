@@ -126,7 +126,9 @@ def run_echo(command, client, system, procs, arguments, timeout) -> dict:
         driver = list(client)
         for name, value in {"port": server.port, "server": server.process.pid, **arguments}.items():
             driver += ["--" + name, str(value)]
+        used, start = cpu_us_of(server.process.pid), time.monotonic()
         values = parse(server.drive(driver, timeout))
+        values["server_busy_percent"] = (cpu_us_of(server.process.pid) - used) / (time.monotonic() - start) / 1e4
     values["server_us"] = server.cpu_us / max(values.pop("all_messages"), 1)
     return values
 
