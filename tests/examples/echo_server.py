@@ -8,6 +8,7 @@ import re
 import resource
 import select
 import socket
+import tempfile
 import time
 
 from support import PATIENCE, Server, Skip, equal, eventually, main, read_all, run, tool
@@ -32,16 +33,21 @@ def echoes_while_the_client_sends_byte_by_byte(program):
         equal(read_all(connection), bytes(i % 256 for i in range(500)))
 
 
-def with_faults(program, *faults):
-    """The server, with system calls that fail as said (strace's inject=). The tracer is the grandchild: the process is the server."""
+def traced(program, *options):
+    """The server under strace. The tracer is the grandchild: the process is the server."""
     strace = tool("strace")
     try:
         run(strace, "-f", "-o", os.devnull, "true")
     except AssertionError:
         raise Skip("no process may be traced here") from None
+    return Server(strace, "-D", "-f", "-qq", *options, program, ANY)
+
+
+def with_faults(program, *faults):
+    """The server, with system calls that fail as said (strace's inject=)."""
     calls = ",".join(dict.fromkeys(fault.partition(":")[0] for fault in faults))
     injections = [word for fault in faults for word in ("-e", "inject=" + fault)]
-    return Server(strace, "-D", "-f", "-qq", "-o", os.devnull, "-e", "trace=" + calls, *injections, program, ANY)
+    return traced(program, "-o", os.devnull, "-e", "trace=" + calls, *injections)
 
 
 def exchange(server, clients, rounds):
@@ -121,6 +127,23 @@ def round_trips(connections, rounds):
     return sorted(times)
 
 
+def hardly_asks_the_kernel_to_sleep_and_wake_while_there_is_work(program):  # A04: one in seven microseconds went into that
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "calls")
+        with traced(program, "-c", "-o", path) as server:  # more work than it can do: each of its calls takes long
+            round_trips([server.connect() for _ in range(50)], 100)
+
+        def calls():
+            with open(path, encoding="ascii") as file:
+                return {fields[-1]: int(fields[3]) for fields in map(str.split, file) if len(fields) in (5, 6) and fields[3].isdigit()}
+        eventually(lambda: calls().get("total", 0) > 0, "strace says nothing")
+        counted = calls()
+        total, sleeps = counted["total"], counted.get("futex", 0)
+        print(f"         {sleeps} futex calls of {total}")
+        assert total >= 2 * 50 * 100, f"{counted}: were they traced?"
+        assert sleeps < total / 10, f"{sleeps} futex calls of {total}"
+
+
 def carries_thousands_of_idle_connections(program):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < IDLE + 500:
@@ -151,4 +174,5 @@ def carries_thousands_of_idle_connections(program):
 
 if __name__ == "__main__":
     main([serves_socat, echoes_while_the_client_sends_byte_by_byte, skips_connections_that_are_gone_when_accepted,
-          is_not_disturbed_by_interrupted_calls, survives_a_poller_that_has_no_room, carries_thousands_of_idle_connections])
+          is_not_disturbed_by_interrupted_calls, survives_a_poller_that_has_no_room,
+          hardly_asks_the_kernel_to_sleep_and_wake_while_there_is_work, carries_thousands_of_idle_connections])
