@@ -17,6 +17,7 @@
 #include "sched/dispatch.h"
 #include "sched/handoff.h"
 #include "sched/hooks.h"
+#include "sched/timer_watch.h"
 #include "sched/trace_points.h"
 #include "sched/world.h"
 
@@ -24,11 +25,6 @@ extern "C" thread_local weft::os::Current weft_current __attribute__((tls_model(
 
 namespace weft::sched {
 namespace {
-
-// The M looks at its next_p, or at the timers, whatever it sleeps in.
-void signal_machine(Machine& m) noexcept {
-  if (m.note.signal()) scheduler.network.source.load_relaxed()->interrupt();  // it blocks there, so there is one
-}
 
 // g0 runs the scheduler and signal-free bookkeeping only; goroutine code has stacks of its own.
 #if WEFT_ASAN || WEFT_TSAN
@@ -288,6 +284,10 @@ bool start_machine_for(Processor& p, bool spinning, Runnable handed, Waker waker
 
 }  // namespace
 
+void signal_machine(Machine& m) noexcept {
+  if (m.note.signal()) scheduler.network.source.load_relaxed()->interrupt();  // it blocks there, so there is one
+}
+
 void add_idle_machine_locked(Machine& m) noexcept {
   m.idle = true;
   m.idle_previous = nullptr;
@@ -432,69 +432,6 @@ void hand_off(Processor& p, Waker waker) noexcept {
   } else {
     make_idle(p);
   }
-}
-
-std::int64_t next_timer_ns() noexcept {
-  std::int64_t next = TimerHeap::kNever;
-  for (std::uint32_t i = 0; i < maxprocs(); ++i) {
-    const std::int64_t candidate = scheduler.processors[i]->timers.next_ns();
-    if (candidate < next) next = candidate;
-  }
-  return next;
-}
-
-namespace {
-
-bool timers_are_many() noexcept {
-  constexpr std::size_t kMany = 32;
-  for (std::uint32_t i = 0; i < maxprocs(); ++i)
-    if (scheduler.processors[i]->timers.size() >= kMany) return true;
-  return false;
-}
-
-std::int64_t spaced(std::int64_t when_ns) noexcept {
-  const std::int64_t earliest = scheduler.timers_rest_until_ns.load_relaxed();  // a hint: microseconds of lateness
-  return when_ns >= earliest || !timers_are_many() ? when_ns : earliest;
-}
-
-}  // namespace
-
-std::int64_t next_timer_wake_ns() noexcept { return spaced(next_timer_ns()); }
-
-void timer_added(std::int64_t when_ns) noexcept {
-  WEFT_DELAY_SITE("timer.added");
-  when_ns = spaced(when_ns);
-  base::full_fence();  // pairs: watcher.deadline
-  if (scheduler.passive.m.load_relaxed() != nullptr && when_ns < scheduler.passive.until_ns.load_relaxed())
-    wake_passive(os::current_p());
-  Machine* poller = scheduler.poller.m.load_acquire();  // pairs: watcher.deadline
-  if (poller != nullptr && when_ns < scheduler.poller.until_ns.load_relaxed()) signal_machine(*poller);
-  if (os::current_p() == nullptr) {
-    // A plain thread's timer: with every P idle nobody may be watching yet.
-    const IdleView view = scheduler.idle.look();
-    if (poller == nullptr && view.idle() > 0 && view.spinning() == 0) wake_one(nullptr);
-  }
-}
-
-bool network_unwatched_for(std::int64_t ns) noexcept {
-  // Hints: whoever acts on them looks again, and sysmon comes by.
-  const NetworkWatch& network = scheduler.network;
-  if (network.registered.load_relaxed() == 0 || network.blocked.load_relaxed() != nullptr) return false;
-  return ns == 0 || os::now_ns() - network.looked_at_ns.load_relaxed() >= ns;
-}
-
-void network_registered() noexcept {
-  base::full_fence();  // pairs: submit.retire
-  const IdleView view = scheduler.idle.look();
-  if (view.idle() > 0 && view.spinning() == 0 && network_unwatched_for(0)) wake_one(os::current_p());
-}
-
-void look_at_network(RunnableList& ready) noexcept {
-  NetworkWatch& network = scheduler.network;
-  if (network.looking.load_relaxed() || network.looking.exchange_acquire(true)) return;  // pairs: network.looking
-  network.source.load_acquire()->look(ready);                                            // pairs: network.source
-  network.looked_at_ns.store_relaxed(os::now_ns());
-  network.looking.store_release(false);  // pairs: network.looking
 }
 
 bool work_exists(const Processor* except) noexcept {

@@ -20,6 +20,9 @@ enum class Waker : std::uint8_t { kGoesOn, kBlocks, kIndifferent };
 // Gives p (owned by the caller, not wired) to an M. False: no thread to be had; p is idle then, and sysmon will try again.
 bool start_machine(Processor& p, bool spinning, Runnable handed = Runnable(), Waker waker = Waker::kGoesOn) noexcept;
 
+// The M looks at its next_p, or at the timers, whatever it sleeps in.
+void signal_machine(Machine& m) noexcept;
+
 // The calling M has been given p (Machine::next_p), perhaps with something to run.
 void accept_processor(Machine& m, Processor& p) noexcept;
 // Wires p to the calling M.
@@ -39,13 +42,6 @@ Runnable find_runnable(Machine& m) noexcept;
 
 // Something to do for an M without work, read after a full fence.
 bool work_exists(const Processor* except) noexcept;
-
-// When does the earliest timer of all Ps fire?
-std::int64_t next_timer_ns() noexcept;
-// When to wake up for it. With many timers not right after the last time: those that come due meanwhile go together.
-std::int64_t next_timer_wake_ns() noexcept;
-// A timer was added: wakes a watcher that would sleep past it.
-void timer_added(std::int64_t when_ns) noexcept;
 
 // Ms are about to be started beyond the throttle; called by sysmon when the interval is over.
 void retry_wanted_thread() noexcept;

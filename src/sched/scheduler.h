@@ -91,7 +91,7 @@ struct Scheduler {
   CounterSet shared_counters;  // bumped with add() by threads without a P
   alignas(base::kCacheLine) base::Atom<std::uint64_t> next_id_range{1};
   Watcher poller, passive;
-  base::Atom<std::int64_t> timers_rest_until_ns{0};  // machines.h: next_timer_wake_ns()
+  base::Atom<std::int64_t> timers_rest_until_ns{0};  // timer_watch.h: next_timer_wake_ns()
   alignas(base::kCacheLine) NetworkWatch network;
 
   // --- threads ---

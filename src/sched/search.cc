@@ -9,6 +9,7 @@
 #include "sched/dispatch.h"
 #include "sched/hooks.h"
 #include "sched/machines.h"
+#include "sched/timer_watch.h"
 #include "sched/world.h"
 
 // An M without work: where it looks, how long it spins, when it gives its P up.

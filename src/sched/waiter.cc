@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sched/waiter.h"
 
-#include "sched/machines.h"
+#include "sched/dispatch.h"
+#include "sched/timer_watch.h"
 #include "sched/world.h"
 
 namespace weft::sched {

@@ -9,6 +9,7 @@
 #include "sched/dump.h"
 #include "sched/machines.h"
 #include "sched/scheduler.h"
+#include "sched/timer_watch.h"
 
 namespace weft::service {
 namespace {

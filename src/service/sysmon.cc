@@ -25,6 +25,7 @@
 #include "sched/hooks.h"
 #include "sched/machines.h"
 #include "sched/preempt.h"
+#include "sched/timer_watch.h"
 #include "sched/world.h"
 
 namespace weft::service {

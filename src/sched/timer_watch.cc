@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "sched/timer_watch.h"
+
+#include "base/delay_site.h"
+#include "sched/machines.h"
+
+namespace weft::sched {
+
+std::int64_t next_timer_ns() noexcept {
+  std::int64_t next = TimerHeap::kNever;
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) {
+    const std::int64_t candidate = scheduler.processors[i]->timers.next_ns();
+    if (candidate < next) next = candidate;
+  }
+  return next;
+}
+
+namespace {
+
+bool timers_are_many() noexcept {
+  constexpr std::size_t kMany = 32;
+  for (std::uint32_t i = 0; i < maxprocs(); ++i)
+    if (scheduler.processors[i]->timers.size() >= kMany) return true;
+  return false;
+}
+
+std::int64_t spaced(std::int64_t when_ns) noexcept {
+  const std::int64_t earliest = scheduler.timers_rest_until_ns.load_relaxed();  // a hint: microseconds of lateness
+  return when_ns >= earliest || !timers_are_many() ? when_ns : earliest;
+}
+
+}  // namespace
+
+std::int64_t next_timer_wake_ns() noexcept { return spaced(next_timer_ns()); }
+
+void timer_added(std::int64_t when_ns) noexcept {
+  WEFT_DELAY_SITE("timer.added");
+  when_ns = spaced(when_ns);
+  base::full_fence();  // pairs: watcher.deadline
+  if (scheduler.passive.m.load_relaxed() != nullptr && when_ns < scheduler.passive.until_ns.load_relaxed())
+    wake_passive(os::current_p());
+  Machine* poller = scheduler.poller.m.load_acquire();  // pairs: watcher.deadline
+  if (poller != nullptr && when_ns < scheduler.poller.until_ns.load_relaxed()) signal_machine(*poller);
+  if (os::current_p() == nullptr) {
+    // A plain thread's timer: with every P idle nobody may be watching yet.
+    const IdleView view = scheduler.idle.look();
+    if (poller == nullptr && view.idle() > 0 && view.spinning() == 0) wake_one(nullptr);
+  }
+}
+
+}  // namespace weft::sched

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "sched/work_source.h"
+
+#include "os/clock.h"
+#include "sched/machines.h"
+
+namespace weft::sched {
+
+bool network_unwatched_for(std::int64_t ns) noexcept {
+  // Hints: whoever acts on them looks again, and sysmon comes by.
+  const NetworkWatch& network = scheduler.network;
+  if (network.registered.load_relaxed() == 0 || network.blocked.load_relaxed() != nullptr) return false;
+  return ns == 0 || os::now_ns() - network.looked_at_ns.load_relaxed() >= ns;
+}
+
+void network_registered() noexcept {
+  base::full_fence();  // pairs: submit.retire
+  const IdleView view = scheduler.idle.look();
+  if (view.idle() > 0 && view.spinning() == 0 && network_unwatched_for(0)) wake_one(os::current_p());
+}
+
+void look_at_network(RunnableList& ready) noexcept {
+  NetworkWatch& network = scheduler.network;
+  if (network.looking.load_relaxed() || network.looking.exchange_acquire(true)) return;  // pairs: network.looking
+  network.source.load_acquire()->look(ready);                                            // pairs: network.source
+  network.looked_at_ns.store_relaxed(os::now_ns());
+  network.looking.store_release(false);  // pairs: network.looking
+}
+
+}  // namespace weft::sched
