@@ -49,13 +49,19 @@ chan_core::~chan_core() {
 }
 
 __attribute__((always_inline)) inline void chan_core::move(void* to, void* from) const noexcept {
+  if (plain_bytes_ == 8) {
+    std::memcpy(to, from, 8);
+  } else if (plain_bytes_ == 4) {
+    std::memcpy(to, from, 4);
+  } else {
+    move_object(to, from);
+  }
+}
+
+__attribute__((noinline)) void chan_core::move_object(void* to, void* from) const noexcept {
   if (ops_->move != nullptr) {
     const sched::NonPreemptible with_lock_held;
     ops_->move(to, from);
-  } else if (ops_->size == 8) {
-    std::memcpy(to, from, 8);
-  } else if (ops_->size == 4) {
-    std::memcpy(to, from, 4);
   } else if (ops_->size != 0) {  // an empty type has no buffer to point to
     std::memcpy(to, from, ops_->size);
   }
@@ -109,6 +115,22 @@ __attribute__((always_inline)) inline bool chan_core::get_word(void* storage) no
   return true;
 }
 
+__attribute__((always_inline)) inline chan_outcome chan_core::pass(Waiter& partner, void* to, void* from) noexcept {
+  lock_.unlock();
+  move(to, from);
+  partner.success = true;
+  sched::wake(&partner);
+  return chan_outcome::done;
+}
+
+// False: that sender's copy threw.
+__attribute__((noinline)) bool chan_core::receive_copy(Waiter& sender, void* storage) noexcept {
+  lock_.unlock();
+  const bool taken = take_from(sender, storage);
+  sched::wake(&sender);
+  return taken;
+}
+
 // The value goes to a waiting receiver or into the buffer. `copy` is null for all but select, and known to be so to the compiler.
 __attribute__((always_inline)) inline chan_outcome chan_core::send_now(void* value, void (*copy)(void*, const void*)) {
   if (WEFT_UNLIKELY(refuses_sends_)) {
@@ -117,18 +139,15 @@ __attribute__((always_inline)) inline chan_outcome chan_core::send_now(void* val
     return chan_outcome::closed;
   }
   if (Waiter* receiver = receivers_.pop()) {
+    if (WEFT_LIKELY(copy == nullptr)) return pass(*receiver, receiver->element, value);
     lock_.unlock();
-    if (WEFT_UNLIKELY(copy != nullptr)) {
-      try {
-        const sched::NonPreemptible receiver_waits;
-        copy(receiver->element, value);
-      } catch (...) {  // the receiver was promised a value: it goes back and tries again
-        receiver->retry = true;
-        sched::wake(receiver);
-        throw;
-      }
-    } else {
-      move(receiver->element, value);
+    try {
+      const sched::NonPreemptible receiver_waits;
+      copy(receiver->element, value);
+    } catch (...) {  // the receiver was promised a value: it goes back and tries again
+      receiver->retry = true;
+      sched::wake(receiver);
+      throw;
     }
     receiver->success = true;
     sched::wake(receiver);
@@ -228,11 +247,9 @@ __attribute__((always_inline)) inline chan_outcome chan_core::receive_buffered(v
 __attribute__((always_inline)) inline chan_outcome chan_core::receive_now(void* storage) {
   if (const std::size_t count = count_.load_relaxed(); count > 0) return receive_buffered(storage, count);
   while (Waiter* sender = senders_.pop()) {
-    lock_.unlock();
-    const bool taken = take_from(*sender, storage);
-    sched::wake(sender);
-    if (WEFT_LIKELY(taken)) return chan_outcome::done;
-    lock_.lock();  // that sender's copy threw: the next one
+    if (WEFT_LIKELY(sender->copy == nullptr)) return pass(*sender, storage, sender->element);
+    if (receive_copy(*sender, storage)) return chan_outcome::done;
+    lock_.lock();  // the next one
   }
   if (WEFT_UNLIKELY(is_timer_)) return take_tick(storage);
   if (closed_.load_relaxed()) {
@@ -249,7 +266,20 @@ chan_outcome chan_core::try_receive(void* storage) {
   return outcome;
 }
 
-// Nothing that is called here comes back, so there is no frame to make.
+// --- the operations as they are called ---
+//   What happens most stands at the front of each. Whatever else it calls, it calls last, with nothing to keep meanwhile: so there is no
+//   frame to make, and a goroutine that waits has little on its stack.
+
+__attribute__((always_inline)) inline chan_outcome chan_core::send_locked(sched::Goroutine* g, void* value,
+                                                                          std::int64_t deadline_ns) {
+  if (WEFT_LIKELY(!refuses_sends_)) {
+    if (!receivers_.empty()) return send_to_receiver(g, value, deadline_ns);
+    if (WEFT_LIKELY(g != nullptr && deadline_ns == forever) && count_.load_relaxed() == capacity_)
+      return send_parked(g, value);
+  }
+  return send_otherwise(value, deadline_ns);
+}
+
 chan_outcome chan_core::send(void* value, std::int64_t deadline_ns) {
   if (WEFT_UNLIKELY(deadline_ns == 0 || os::current_p() == nullptr || !lock_.try_lock()))
     return send_slowly(value, deadline_ns);
@@ -265,11 +295,13 @@ __attribute__((noinline)) chan_outcome chan_core::send_slowly(void* value, std::
   return send_locked(g, value, deadline_ns);
 }
 
-__attribute__((noinline)) chan_outcome chan_core::send_locked(sched::Goroutine* g, void* value,
-                                                              std::int64_t deadline_ns) {
-  const chan_outcome outcome = send_now(value, nullptr);
-  if (WEFT_LIKELY(outcome != chan_outcome::would_block)) return outcome;
-  if (WEFT_UNLIKELY(g == nullptr || deadline_ns != forever)) return send_later(value, deadline_ns);
+__attribute__((noinline)) chan_outcome chan_core::send_to_receiver(sched::Goroutine* g, void* value,
+                                                                   std::int64_t deadline_ns) {
+  if (Waiter* receiver = receivers_.pop()) return pass(*receiver, receiver->element, value);
+  return send_locked(g, value, deadline_ns);  // their selects had been decided: nobody is left
+}
+
+__attribute__((noinline)) chan_outcome chan_core::send_parked(sched::Goroutine* g, void* value) {
   Waiter waiter;
   waiter.who = sched::Sleeper(g);
   waiter.element = value;
@@ -278,6 +310,11 @@ __attribute__((noinline)) chan_outcome chan_core::send_locked(sched::Goroutine* 
   lock_.unlock();
   sched::park();
   return waiter.success ? chan_outcome::done : chan_outcome::closed;
+}
+
+__attribute__((noinline)) chan_outcome chan_core::send_otherwise(void* value, std::int64_t deadline_ns) {
+  const chan_outcome outcome = send_now(value, nullptr);
+  return outcome != chan_outcome::would_block ? outcome : send_later(value, deadline_ns);
 }
 
 // With a time limit, or on a plain thread. The lock is held, and there is no room.
@@ -296,6 +333,16 @@ chan_outcome chan_core::send_later(void* value, std::int64_t deadline_ns) {
   return waiter.success ? chan_outcome::done : chan_outcome::closed;
 }
 
+__attribute__((always_inline)) inline chan_outcome chan_core::receive_locked(sched::Goroutine* g, void* storage,
+                                                                             std::int64_t deadline_ns) {
+  if (count_.load_relaxed() == 0) {
+    if (!senders_.empty()) return receive_from_sender(g, storage, deadline_ns);
+    if (WEFT_LIKELY(g != nullptr && deadline_ns == forever && !is_timer_ && !closed_.load_relaxed()))
+      return receive_parked(g, storage);
+  }
+  return receive_otherwise(storage, deadline_ns);
+}
+
 chan_outcome chan_core::receive(void* storage, std::int64_t deadline_ns) {
   if (WEFT_UNLIKELY(deadline_ns == 0 || os::current_p() == nullptr || !lock_.try_lock()))
     return receive_slowly(storage, deadline_ns);
@@ -310,21 +357,29 @@ __attribute__((noinline)) chan_outcome chan_core::receive_slowly(void* storage, 
   return receive_locked(g, storage, deadline_ns);
 }
 
-__attribute__((noinline)) chan_outcome chan_core::receive_locked(sched::Goroutine* g, void* storage,
-                                                                 std::int64_t deadline_ns) {
-  for (;; lock_.lock()) {
-    const chan_outcome outcome = receive_now(storage);
-    if (WEFT_LIKELY(outcome != chan_outcome::would_block)) return outcome;
-    if (WEFT_UNLIKELY(g == nullptr || deadline_ns != forever || is_timer_)) return receive_later(storage, deadline_ns);
-    Waiter waiter;
-    waiter.who = sched::Sleeper(g);
-    waiter.element = storage;
-    sched::begin_wait(g, WaitReason::kChanReceive, this);
-    receivers_.push(waiter);
-    lock_.unlock();
-    sched::park();
-    if (WEFT_LIKELY(!waiter.retry)) return waiter.success ? chan_outcome::done : chan_outcome::closed;
-  }
+__attribute__((noinline)) chan_outcome chan_core::receive_from_sender(sched::Goroutine* g, void* storage,
+                                                                      std::int64_t deadline_ns) {
+  Waiter* sender = senders_.pop();
+  if (WEFT_LIKELY(sender != nullptr && sender->copy == nullptr)) return pass(*sender, storage, sender->element);
+  if (sender == nullptr) return receive_locked(g, storage, deadline_ns);  // their selects had been decided
+  return receive_copy(*sender, storage) ? chan_outcome::done : receive_slowly(storage, deadline_ns);
+}
+
+__attribute__((noinline)) chan_outcome chan_core::receive_parked(sched::Goroutine* g, void* storage) {
+  Waiter waiter;
+  waiter.who = sched::Sleeper(g);
+  waiter.element = storage;
+  sched::begin_wait(g, WaitReason::kChanReceive, this);
+  receivers_.push(waiter);
+  lock_.unlock();
+  sched::park();
+  if (WEFT_UNLIKELY(waiter.retry)) return receive_slowly(storage, forever);
+  return waiter.success ? chan_outcome::done : chan_outcome::closed;
+}
+
+__attribute__((noinline)) chan_outcome chan_core::receive_otherwise(void* storage, std::int64_t deadline_ns) {
+  const chan_outcome outcome = receive_now(storage);
+  return outcome != chan_outcome::would_block ? outcome : receive_later(storage, deadline_ns);
 }
 
 // With a time limit, on a plain thread, or from a timer. The lock is held, and there is nothing to receive.

@@ -26,7 +26,12 @@ namespace weft::detail {
 class chan_core {
  public:
   chan_core(std::size_t capacity, const element_ops& ops, std::byte* buffer, const char* name) noexcept
-      : word_bytes_(word_bytes(capacity, ops)), ops_(&ops), capacity_(capacity), buffer_(buffer), name_(name) {}
+      : word_bytes_(capacity != 0 ? plain_bytes(ops) : 0),
+        plain_bytes_(plain_bytes(ops)),
+        ops_(&ops),
+        capacity_(capacity),
+        buffer_(buffer),
+        name_(name) {}
   ~chan_core();
 
   // A timer's channel (time.cc).
@@ -79,11 +84,12 @@ class chan_core {
   static std::size_t after(std::size_t index, std::size_t capacity) noexcept {
     return index + 1 == capacity ? 0 : index + 1;
   }
-  static std::uint8_t word_bytes(std::size_t capacity, const element_ops& ops) noexcept {
+  static std::uint8_t plain_bytes(const element_ops& ops) noexcept {
     const bool is_plain = ops.move == nullptr && ops.destroy == nullptr && (ops.size == 4 || ops.size == 8);
-    return capacity != 0 && is_plain ? static_cast<std::uint8_t>(ops.size) : 0;
+    return is_plain ? static_cast<std::uint8_t>(ops.size) : 0;
   }
   void move(void* to, void* from) const noexcept;
+  void move_object(void* to, void* from) const noexcept;
   // What most operations on buffered channels are: one machine word in or out of the buffer while nobody waits. With the lock
   // held, which is released if that was it.
   bool put_word(const void* value) noexcept;
@@ -92,11 +98,20 @@ class chan_core {
   chan_outcome send_now(void* value, void (*copy)(void*, const void*));
   chan_outcome send_slowly(void* value, std::int64_t deadline_ns);
   chan_outcome send_locked(sched::Goroutine* g, void* value, std::int64_t deadline_ns);
+  chan_outcome send_parked(sched::Goroutine* g, void* value);
+  chan_outcome send_otherwise(void* value, std::int64_t deadline_ns);
   chan_outcome send_later(void* value, std::int64_t deadline_ns);
+  // Between our stack and that of a waiter that pop() has made ours.
+  chan_outcome pass(sched::Waiter& partner, void* to, void* from) noexcept;
+  chan_outcome send_to_receiver(sched::Goroutine* g, void* value, std::int64_t deadline_ns);
   chan_outcome receive_now(void* storage);
   chan_outcome receive_buffered(void* storage, std::size_t count);
   chan_outcome receive_slowly(void* storage, std::int64_t deadline_ns);
   chan_outcome receive_locked(sched::Goroutine* g, void* storage, std::int64_t deadline_ns);
+  chan_outcome receive_parked(sched::Goroutine* g, void* storage);
+  chan_outcome receive_from_sender(sched::Goroutine* g, void* storage, std::int64_t deadline_ns);
+  bool receive_copy(sched::Waiter& sender, void* storage) noexcept;
+  chan_outcome receive_otherwise(void* storage, std::int64_t deadline_ns);
   chan_outcome receive_later(void* storage, std::int64_t deadline_ns);
   chan_outcome take_tick(void* storage) noexcept;
   // From a waiting sender; false: its copy threw, the exception is the sender's, and this sender is done.
@@ -109,7 +124,8 @@ class chan_core {
   bool is_started_ = false;     // a timer that has neither been stopped nor received, however far its time
   bool refuses_sends_ = false;  // closed, or a timer's
   base::Atom<bool> closed_{false};
-  const std::uint8_t word_bytes_;  // 0: elements are not plain words, or there is no buffer
+  const std::uint8_t word_bytes_;   // 0: elements are not plain words, or there is no buffer
+  const std::uint8_t plain_bytes_;  // 0: elements are not plain words
   base::Atom<std::uint32_t> references_{1};
   const element_ops* ops_;
   std::size_t capacity_;

@@ -120,6 +120,8 @@ Placed Classic::ready(Processor& p, Runnable runnable, Hint hint) noexcept {
   return Placed::kQueue;
 }
 
+bool Classic::fills_slot() const noexcept { return !scheduler.settings.random_schedule; }
+
 Runnable Classic::next(Processor& p) noexcept {
   if (WEFT_UNLIKELY(scheduler.settings.random_schedule)) p.alternate = static_cast<std::uint32_t>(p.random.next());
   if (WEFT_UNLIKELY(--p.until_global == 0))

@@ -20,6 +20,7 @@ class Classic final : public sched::Policy {
   bool has_stealable_work(const sched::Processor* except) const noexcept override;
   std::uint32_t backlog(const sched::Processor& p) const noexcept override;
   void drain(sched::Processor& p, sched::RunnableList& out) noexcept override;
+  bool fills_slot() const noexcept override;
 };
 
 }  // namespace weft::policy

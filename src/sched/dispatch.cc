@@ -67,6 +67,31 @@ inline void place(Processor& p, Runnable runnable, Hint hint) noexcept {
   }
 }
 
+// A wake-up that finds the slot empty while no other core need hear of it: what place() does then, without asking anybody.
+inline bool put_into_slot(Processor& p, Goroutine* woken) noexcept {
+  if (WEFT_UNLIKELY(!scheduler.wakes_fill_slot || (woken->flags & kGIdle) != 0 || p.slot.load_relaxed())) return false;
+  const IdleView view = scheduler.idle.look();
+  if (WEFT_UNLIKELY(!view.quiet())) {
+    const Goroutine* waker = os::current_g();
+    if (waker == nullptr || (view.idle() > 0 && view.spinning() == 0)) return false;
+    if ((p.watch.load_relaxed() | waker->habits.watched) != 0) return false;
+  }
+  p.slot.store_release(Runnable(woken));  // pairs: slot
+  return true;
+}
+
+__attribute__((noinline)) void place_woken(Processor* p, Goroutine* g) noexcept {
+  if (WEFT_UNLIKELY((g->flags & kGIdle) != 0)) {
+    scheduler.idle_priority.push(Runnable(g));
+    wake_for_queued_work(p);
+  } else if (WEFT_LIKELY(p != nullptr)) {
+    if (WEFT_UNLIKELY(scheduler.settings.wake_on_last_p) && send_to_last_processor(*p, g)) return;
+    place(*p, Runnable(g), Hint::kWake);
+  } else {
+    inject(Runnable(g));
+  }
+}
+
 // Every 61st dispatch: how long do goroutines run here, and is it time to sample one?
 __attribute__((noinline)) void sample_dispatch(Processor& p) noexcept {
   const std::uint64_t now = os::ticks();
@@ -91,20 +116,31 @@ __attribute__((noinline)) void run_own_timers(Processor& p) noexcept {
   if (!place_sleepers(p, woken)) wake_for_queued_work(&p);
 }
 
+// The slot is looked at here: whichever policy filled it wants it to run next, for kSlotStreakLimit times in a row.
+inline Runnable pick_slot(Processor& p) noexcept {
+  if (p.slot_streak + 1 >= kSlotStreakLimit) return Runnable();
+  const Runnable slotted = take_slot(p);
+  if (WEFT_LIKELY(slotted)) {
+    --p.until_global;
+    ++p.slot_streak;
+  }
+  return slotted;
+}
+
+// Nothing comes before the slot in this pick.
+inline bool slot_is_first(const Processor& p) noexcept {
+  return p.attention.load_relaxed() == 0 && p.timers.next_ns() == TimerHeap::kNever && p.until_global != 1;
+}
+
 // What this P runs next, or nothing: then g0 decides.
-//   The slot is looked at here: whichever policy filled it wants it to run next, for kSlotStreakLimit times in a row.
 inline Runnable pick(Processor& p) noexcept {
   p.tick.bump();
   if (WEFT_UNLIKELY(p.attention.load_relaxed() != 0)) return Runnable();  // g0 sees to it
   if (WEFT_UNLIKELY(p.timers.next_ns() != TimerHeap::kNever) && --p.until_timers == 0) run_own_timers(p);
   if (WEFT_UNLIKELY(p.until_global == 1)) {
     sample_dispatch(p);
-  } else if (p.slot_streak + 1 < kSlotStreakLimit) {
-    if (const Runnable slotted = take_slot(p)) {
-      --p.until_global;
-      ++p.slot_streak;
-      return slotted;
-    }
+  } else if (const Runnable slotted = pick_slot(p)) {
+    return slotted;
   }
   return scheduler.policy->next(p);
 }
@@ -170,7 +206,23 @@ inline Goroutine* attach(Processor& p, Runnable runnable) noexcept {
   return g;
 }
 
-// Returns on the resumed side: perhaps much later, perhaps on another thread.
+// Leaves g for a goroutine or record whose context is ours. Returns on the resumed side: perhaps much later, perhaps on another
+// thread. Nothing is kept in registers meanwhile, not even g: the switch saves them for our callers, and we would have to save them once more.
+__attribute__((always_inline)) inline void switch_to(Goroutine* g, const Machine& m, Goroutine* target, void* context,
+                                                     bool fresh) noexcept {
+  save_thread_state(g, m);
+  WEFT_DELAY_SITE("switch.before_save");
+  arch::set_stack_guard(guard_of(target));
+  os::set_current_g(target);
+  arch::fiber_leave(g->fiber, target->fiber, false);
+  weft_switch_context(reinterpret_cast<void**>(&g->sp), context, fresh);
+  Goroutine* resumed = os::current_g();
+  arch::fiber_arrive(resumed->fiber);
+  arch::fiber_acquire(resumed);
+  restore_thread_state(resumed, *os::current_m());
+}
+
+// Returns on the resumed side.
 __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& p, Machine& m, Runnable next) noexcept {
   if (WEFT_UNLIKELY(!next || (g->flags & kGSlowSwitch) != 0)) {
     m.handed = next;
@@ -208,15 +260,19 @@ __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& 
     }
     starts_running(p, target);
   }
-  save_thread_state(g, m);
-  WEFT_DELAY_SITE("switch.before_save");
-  arch::set_stack_guard(guard_of(target));
-  os::set_current_g(target);
-  arch::fiber_leave(g->fiber, target->fiber, false);
-  weft_switch_context(reinterpret_cast<void**>(&g->sp), context, next.is_record());
-  arch::fiber_arrive(g->fiber);
-  arch::fiber_acquire(g);
-  restore_thread_state(g, *os::current_m());
+  switch_to(g, m, target, context, next.is_record());
+}
+
+// With what the slot held, or nothing.
+__attribute__((noinline)) void park_slowly(Runnable next) noexcept {
+  Goroutine* g = os::current_g();
+  Processor& p = *os::current_p();
+  if (next) {
+    p.tick.bump();
+  } else if (WEFT_LIKELY((g->flags & kGLocked) == 0)) {  // a locked one's thread runs nothing else: g0 gives the P away
+    next = pick(p);
+  }
+  switch_from(g, p, *os::current_m(), next);
 }
 
 [[noreturn]] WEFT_NEVER_RETURNS void jump_to_system_stack(Goroutine* ended) noexcept {
@@ -291,13 +347,27 @@ void execute_on_system_stack(Machine& m, Runnable runnable) noexcept {
   arch::fiber_arrive(m.fiber);
 }
 
+// The way most goroutines leave stands here as a whole, for another one that is in the slot and has left its thread; the rest is
+// called last, so that this function needs no frame for it.
 void park() noexcept {
   WEFT_DCHECK(!os::holds_any_rank(), "a goroutine parks holding none of the runtime's locks");
   Goroutine* g = os::current_g();
   Processor& p = *os::current_p();
-  Machine& m = *os::current_m();
-  // A locked goroutine's thread runs nothing else: g0 gives the P away.
-  switch_from(g, p, m, WEFT_UNLIKELY((g->flags & kGLocked) != 0) ? Runnable() : pick(p));
+  Runnable next;
+  if (WEFT_LIKELY((g->flags & kGSlowSwitch) == 0 && g->ready_at == 0 && slot_is_first(p))) {
+    next = pick_slot(p);
+    Goroutine* target = next.goroutine();
+    if (WEFT_LIKELY(next && !next.is_record() && (target->flags & kGSlowSwitch) == 0)) {
+      void* context = target->sp.load_acquire();  // pairs: goroutine.sp
+      if (WEFT_LIKELY(context != nullptr)) {
+        p.tick.bump();
+        target->sp.store_relaxed(nullptr);  // ours now
+        starts_running(p, target);
+        return switch_to(g, *os::current_m(), target, context, false);
+      }
+    }
+  }
+  park_slowly(next);
 }
 
 void yield() noexcept {
@@ -343,15 +413,7 @@ void ready(Goroutine* g) noexcept {
   arch::fiber_release(g);
   WEFT_DELAY_SITE("ready.before_queue");
   Processor* p = os::current_p();
-  if (WEFT_UNLIKELY((g->flags & kGIdle) != 0)) {
-    scheduler.idle_priority.push(Runnable(g));
-    wake_for_queued_work(p);
-  } else if (WEFT_LIKELY(p != nullptr)) {
-    if (WEFT_UNLIKELY(scheduler.settings.wake_on_last_p) && send_to_last_processor(*p, g)) return;
-    place(*p, Runnable(g), Hint::kWake);
-  } else {
-    inject(Runnable(g));
-  }
+  if (WEFT_UNLIKELY(p == nullptr || !put_into_slot(*p, g))) place_woken(p, g);
 }
 
 void collect(Goroutine* g, RunnableList& out) noexcept {

@@ -47,6 +47,8 @@ class Policy {
   virtual void drain(Processor& p, RunnableList& out) noexcept = 0;
   // Does the waker choose what the woken M runs (the hand-off of the pre-1.1 scheduler)?
   virtual bool hands_off() const noexcept { return false; }
+  // Does ready() put what wakes up into the P's slot whenever that is empty?
+  virtual bool fills_slot() const noexcept { return false; }
 };
 
 }  // namespace weft::sched

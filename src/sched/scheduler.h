@@ -45,7 +45,7 @@ struct Settings {
   std::int64_t trim_interval_ns = 2'500'000'000;
   std::int64_t timer_spacing_ns = 200'000;  // between two wake-ups for timers, when there are many
   bool preempt = true;
-  bool preempt_always = false;  // test: give way at every check
+  bool preempt_always = false;      // test: give way at every check
   bool wake_on_last_p = false;      // A53: WEFT_DEBUG=wake_place=last
   bool seed_search_order = false;   // K1: local, steal, global, network; WEFT_DEBUG=search_order=seed
   bool spawn_at_back = false;       // K5: WEFT_DEBUG=spawn_place=back
@@ -68,10 +68,11 @@ struct Scheduler {
   Policy* policy = nullptr;
   Settings settings;
   Starvation starvation;
-  std::uintptr_t guard_distance = 0;  // from a G with a default stack down to its guard (preempt.h)
-  int preempt_signal = 0;             // 0: none
+  std::uintptr_t guard_distance = 0;             // from a G with a default stack down to its guard (preempt.h)
+  int preempt_signal = 0;                        // 0: none
   base::Atom<std::uint32_t> processors_made{0};  // at most so many have ever been in use; their counters still count
   base::Atom<std::uint32_t> maxprocs{0};         // changes only while the world is stopped
+  bool wakes_fill_slot = false;  // the policy puts what wakes up into an empty slot, always: nobody need ask it
   Processor* processors[kMaxProcessors] = {};
   base::Atom<bool> started{false};
   base::Atom<bool> forked{false};   // the child of a fork: there is no runtime here, and never will be

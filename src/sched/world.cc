@@ -284,15 +284,20 @@ void resize(std::uint32_t n) noexcept {
   if (trace::recording()) trace_maxprocs(n);
 }
 
+static void install(Policy* policy) noexcept {
+  scheduler.policy = policy;
+  scheduler.wakes_fill_slot = policy->fills_slot() && !scheduler.settings.wake_on_last_p;
+}
+
 void change_policy(Policy* policy) noexcept {
   RunnableList work;
   for (std::uint32_t i = 0; i < maxprocs(); ++i) scheduler.policy->drain(*scheduler.processors[i], work);
-  scheduler.policy = policy;
+  install(policy);
   scheduler.inject.push(work);
 }
 
 void start_scheduler(Policy* policy, std::uint32_t n) {
-  scheduler.policy = policy;
+  install(policy);
   resize(n);
   for (std::uint32_t i = n; i-- > 0;) {
     scheduler.processors[i]->word.store_relaxed(Processor::make_word(PStatus::kIdle, 0, 0));

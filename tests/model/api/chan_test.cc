@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: MIT
 // api/chan_core.cc as it ships: hand-off into the waiter's stack, the buffer's ends, close, time limits.
 //
-// mutant: wakes_before_the_hand_over in api/chan_core.cc, caught by a_value_passes_from_stack_to_stack
-//   -     receiver->success = true;
-//   -     sched::wake(receiver);
-//   -     return chan_outcome::done;
-//   +     return chan_outcome::done;
+// mutant: forgets_to_wake_its_partner in api/chan_core.cc, caught by a_value_passes_from_stack_to_stack
+//   -   partner.success = true;
+//   -   sched::wake(&partner);
+//   +
 // mutant: hands_over_after_the_wake_up in api/chan_core.cc, caught by a_value_passes_from_stack_to_stack
-//   -     const bool taken = take_from(*sender, storage);
-//   -     sched::wake(sender);
-//   +     sched::wake(sender);
-//   +     const bool taken = take_from(*sender, storage);
+//   -   move(to, from);
+//   -   partner.success = true;
+//   -   sched::wake(&partner);
+//   +   sched::wake(&partner);
+//   +   move(to, from);
+//   +   partner.success = true;
 // mutant: queues_after_the_lock in api/chan_core.cc, caught by a_value_passes_from_stack_to_stack
-//   -     receivers_.push(waiter);
-//   -     lock_.unlock();
-//   -     sched::park();
-//   +     lock_.unlock();
-//   +     receivers_.push(waiter);
-//   +     sched::park();
+//   -   receivers_.push(waiter);
+//   -   lock_.unlock();
+//   -   sched::park();
+//   +   lock_.unlock();
+//   +   receivers_.push(waiter);
+//   +   sched::park();
 // mutant: forgets_the_sender_behind_a_full_buffer in api/chan_core.cc, caught by room_in_the_buffer_releases_a_sender
 //   -   while (Waiter* sender = senders_.pop()) {  // C2: there is room for one now
 //   +   while (Waiter* sender = nullptr) {
