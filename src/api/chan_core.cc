@@ -442,7 +442,7 @@ bool chan_core::close() {
   return true;
 }
 
-bool chan_core::is_ready(bool is_send, const sched::Choice* own) const noexcept {
+bool chan_core::is_ready_beside(bool is_send, const sched::Choice* own) const noexcept {
   if (closed_.load_relaxed()) return true;
   if (is_timer_) return is_send || timer_due();
   if (is_send ? count_.load_relaxed() < capacity_ : count_.load_relaxed() > 0) return true;

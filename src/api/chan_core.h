@@ -73,7 +73,9 @@ class chan_core {
   std::int64_t due_at() const noexcept { return is_timer_ ? when_ns_.load_relaxed() : os::kForever; }
   os::SpinLock& lock() noexcept { return lock_; }
   // Under the lock: the same, not counting waiters of `own` select.
-  bool is_ready(bool is_send, const sched::Choice* own) const noexcept;
+  bool is_ready(bool is_send, const sched::Choice* own) const noexcept {
+    return looks_ready(is_send) && is_ready_beside(is_send, own);
+  }
   sched::WaitList& waiters(bool is_send) noexcept { return is_send ? senders_ : receivers_; }
   // Runs the operation if it can be run now.
   chan_outcome try_send(void* value, void (*copy)(void*, const void*));
@@ -94,6 +96,7 @@ class chan_core {
   // held, which is released if that was it.
   bool put_word(const void* value) noexcept;
   bool get_word(void* storage) noexcept;
+  bool is_ready_beside(bool is_send, const sched::Choice* own) const noexcept;
   bool timer_due() const noexcept { return when_ns_.load_relaxed() <= os::now_ns(); }
   chan_outcome send_now(void* value, void (*copy)(void*, const void*));
   chan_outcome send_slowly(void* value, std::int64_t deadline_ns);

@@ -76,8 +76,8 @@ class Select {
   // no_case: it would block after all.
   std::size_t try_case(std::size_t index) {
     select_case& one = cases_[index];
-    const chan_outcome outcome = one.is_send ? one.channel->try_send(one.element, one.copy)
-                                             : one.channel->try_receive(one.element);
+    const chan_outcome outcome =
+        one.is_send ? one.channel->try_send(one.element, one.copy) : one.channel->try_receive(one.element);
     if (outcome == chan_outcome::would_block) return no_case;
     if (outcome == chan_outcome::closed && one.is_send) throw_send_on_closed();
     one.received = outcome == chan_outcome::done;
@@ -100,7 +100,7 @@ class Select {
   }
 
   // 2: with every channel locked. kAgain: something is ready now.
-  std::size_t decide_at_one_moment() {
+  __attribute__((noinline)) std::size_t decide_at_one_moment() {
     if (count_ <= 1) return no_case;  // one channel's look is one moment already
     chan_core* few[kOnStack];
     std::vector<chan_core*> many;
@@ -135,26 +135,29 @@ class Select {
     Wait wait(count_ == 0 ? WaitReason::kEmptySelect : WaitReason::kSelect, this, wake_at);
     Choice& choice = wait.choice();
     wait.begin();
+    const sched::Sleeper sleeper = wait.sleeper();
     std::size_t queued = 0;  // the cases before this one are on their channels' lists
     bool called_off = false;
     for (; queued < count_; ++queued) {
-      select_case& one = cases_[queued];
-      if (one.channel == nullptr) continue;
+      const select_case& one = cases_[queued];
+      chan_core* channel = one.channel;
+      if (channel == nullptr) continue;
       Waiter& waiter = *::new (&waiters[queued]) Waiter;
-      wait.attach(waiter);
+      waiter.who = sleeper;
       waiter.choice = &choice;
       waiter.element = one.element;
       waiter.index = static_cast<std::uint32_t>(queued);
       waiter.copy = one.copy;
       waiter.error = &error;
-      one.channel->lock().lock();
-      if (one.channel->is_ready(one.is_send, &choice)) {
+      const bool is_send = one.is_send;
+      channel->lock().lock();
+      if (channel->is_ready(is_send, &choice)) {
         called_off = choice.fire(nullptr);  // no: somebody has chosen us
-        one.channel->lock().unlock();
+        channel->lock().unlock();
         break;
       }
-      one.channel->waiters(one.is_send).push(waiter);
-      one.channel->lock().unlock();
+      channel->waiters(is_send).push(waiter);
+      channel->lock().unlock();
     }
     bool in_time = true;
     if (called_off) {

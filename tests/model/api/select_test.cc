@@ -3,7 +3,7 @@
 // stay where they were.
 //
 // mutant: queues_without_looking in api/select.cc, caught by two_selects_that_face_each_other_meet
-//   -       if (one.channel->is_ready(one.is_send, &choice)) {
+//   -       if (channel->is_ready(is_send, &choice)) {
 //   +       if (false) {
 // mutant: starts_again_although_chosen in api/select.cc, caught by both_values_arrive_once
 //   -         called_off = choice.fire(nullptr);  // no: somebody has chosen us
