@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "base/sanitizer.h"
 #include "os/thread.h"
 #include "sched/dump.h"
 #include "sched/machines.h"
@@ -18,6 +19,7 @@ using sched::Counter;
 using sched::scheduler;
 
 constexpr std::int64_t kConfirmNs = 2'000'000;
+constexpr int kSanitizerThreads = WEFT_TSAN;  // TSan has one of its own in every process
 
 base::Atom<int> helper_threads{0};
 
@@ -42,7 +44,7 @@ bool others_could_help() {
   const int threads = os::count_threads();
   if (threads < 0) return true;  // cannot tell: keep silent
   const std::int64_t accounted = std::int64_t{scheduler.threads.load_relaxed()} + helper_threads.load_relaxed() +
-                                 scheduler.threads_waiting.load_relaxed();
+                                 scheduler.threads_waiting.load_relaxed() + kSanitizerThreads;
   return threads > accounted;
 }
 
