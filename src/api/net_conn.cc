@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "api/socket.h"
+#include "arch/system_call.h"
 #include "base/sanitizer.h"
 #include "weft/go.h"
 
@@ -18,20 +19,21 @@ namespace {
 constexpr std::size_t kMaxVectors = 64;
 constexpr std::size_t kLargestCall = 1u << 30;  // the kernel's own limit is just below 2 GiB
 
-// recv and send past the C library, whose calls are points of cancellation and pay for that in every program with threads. The
-// sanitizers watch the library's.
+// recv and send past the C library (arch/system_call.h). The sanitizers watch the library's.
 ssize_t receive(int fd, std::span<std::byte> buffer) noexcept {
 #if WEFT_ASAN || WEFT_TSAN
-  return ::recv(fd, buffer.data(), buffer.size(), 0);
+  return system_call([&] { return ::recv(fd, buffer.data(), buffer.size(), 0); });
 #else
-  return syscall(SYS_recvfrom, fd, buffer.data(), buffer.size(), 0, nullptr, nullptr);
+  return arch::system_call(SYS_recvfrom, fd, reinterpret_cast<long>(buffer.data()), static_cast<long>(buffer.size()), 0,
+                           0, 0);
 #endif
 }
 ssize_t send(int fd, std::span<const std::byte> data) noexcept {
 #if WEFT_ASAN || WEFT_TSAN
-  return ::send(fd, data.data(), data.size(), MSG_NOSIGNAL);
+  return system_call([&] { return ::send(fd, data.data(), data.size(), MSG_NOSIGNAL); });
 #else
-  return syscall(SYS_sendto, fd, data.data(), data.size(), MSG_NOSIGNAL, nullptr, 0);
+  return arch::system_call(SYS_sendto, fd, reinterpret_cast<long>(data.data()), static_cast<long>(data.size()),
+                           MSG_NOSIGNAL, 0, 0);
 #endif
 }
 
@@ -42,7 +44,7 @@ using detail::read_hints;
 constexpr unsigned char kVainReads = 4, kBriefReads = 64;
 
 ssize_t receive_with_hints(Operation& operation, std::span<std::byte> buffer, read_hints& hints) noexcept {
-  const ssize_t size = system_call([&] { return receive(operation.fd(), buffer); });
+  const ssize_t size = receive(operation.fd(), buffer);
   Descriptor& descriptor = operation.descriptor();
   if (size == -EAGAIN && hints.full && ++hints.vain == kVainReads) {
     hints.vain = hints.brief = 0;
@@ -59,17 +61,17 @@ ssize_t receive_with_hints(Operation& operation, std::span<std::byte> buffer, re
 }
 
 ssize_t receive_plainly(int fd, std::span<std::byte> buffer) noexcept {
-  return system_call([&] { return ::read(fd, buffer.data(), buffer.size()); });  // not recv: pipes are welcome
+  return system_call([=] { return ::read(fd, buffer.data(), buffer.size()); });  // not recv: pipes are welcome
 }
 
 // A socket whose peer has gone raises SIGPIPE; what is not a socket cannot be told not to.
 ssize_t send_some(int fd, std::span<const std::byte> data, bool& is_socket) noexcept {
   if (is_socket) {
-    const ssize_t size = system_call([&] { return send(fd, data); });
+    const ssize_t size = send(fd, data);
     if (size != -ENOTSOCK) return size;
     is_socket = false;
   }
-  return system_call([&] { return ::write(fd, data.data(), data.size()); });
+  return system_call([=] { return ::write(fd, data.data(), data.size()); });
 }
 
 ssize_t send_vectors(int fd, const iovec* vectors, std::size_t count) noexcept {
