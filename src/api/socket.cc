@@ -5,13 +5,14 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <unistd.h>
+#include <new>
 
 #include "api/start.h"
 
 namespace weft::net {
 
-Cancellation::Cancellation(const context* ctx, Descriptor& descriptor, Side side) noexcept : ctx_(ctx) {
-  if (ctx_ == nullptr) return;
+void Cancellation::begin(Descriptor& descriptor, Side side) noexcept {
+  new (&watch_) Watch;
   watch_.descriptor = &descriptor;
   watch_.side = side;
   watch_.fired = [](detail::context_watch* raw) {
@@ -22,9 +23,7 @@ Cancellation::Cancellation(const context* ctx, Descriptor& descriptor, Side side
   if (!detail::watch_context(*ctx_, watch_)) watch_.interrupt.raised.store_seq_cst(true);  // pairs: gate.flags
 }
 
-Cancellation::~Cancellation() {
-  if (ctx_ != nullptr) detail::unwatch_context(watch_);
-}
+void Cancellation::end() noexcept { detail::unwatch_context(watch_); }
 
 std::error_code Cancellation::explain(int error) const noexcept {
   if (error == ECANCELED && ctx_ != nullptr && ctx_->cancelled()) return ctx_->err();

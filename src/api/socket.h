@@ -32,8 +32,12 @@ inline std::error_code error_from(int number) noexcept { return {number, std::sy
 // A cancelled context interrupts whoever waits on one side of a descriptor.
 class Cancellation {
  public:
-  Cancellation(const context* ctx, Descriptor& descriptor, Side side) noexcept;
-  ~Cancellation();
+  Cancellation(const context* ctx, Descriptor& descriptor, Side side) noexcept : ctx_(ctx) {
+    if (WEFT_UNLIKELY(ctx_ != nullptr)) begin(descriptor, side);
+  }
+  ~Cancellation() {
+    if (WEFT_UNLIKELY(ctx_ != nullptr)) end();
+  }
   Cancellation(const Cancellation&) = delete;
   const service::Interrupt* interrupt() const noexcept { return ctx_ != nullptr ? &watch_.interrupt : nullptr; }
   // ECANCELED by this context is its own error; all else stays.
@@ -45,8 +49,13 @@ class Cancellation {
     Descriptor* descriptor;
     Side side;
   };
+  void begin(Descriptor& descriptor, Side side) noexcept;
+  void end() noexcept;
+
   const context* ctx_;
-  Watch watch_;
+  union {
+    Watch watch_;  // with a context only: most calls have none, and do not pay for it
+  };
 };
 
 // A system call's result, or -errno. Not inlined: the caller may switch threads between two calls, and the compiler keeps the
