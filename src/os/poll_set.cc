@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "base/check.h"
 #include "os/clock.h"
 #include "os/keep_errno.h"
 
@@ -36,7 +37,9 @@ void close_if_open(int& fd) noexcept {
 
 constexpr std::uint32_t kReading = EPOLLIN | EPOLLRDHUP | EPOLLPRI, kEdge = kReading | EPOLLOUT | EPOLLET;
 
-std::uint32_t translate(std::uint32_t events) noexcept {
+inline std::uint32_t translate(std::uint32_t events) noexcept {
+  static_assert(EPOLLIN == 1 && EPOLLOUT == 4 && PollEvent::kReadable == 1 && PollEvent::kWritable == 2);
+  if (WEFT_LIKELY((events & ~std::uint32_t{EPOLLIN | EPOLLOUT}) == 0)) return (events & 1) | (events >> 1 & 2);
   std::uint32_t what = 0;
   if (events & (EPOLLIN | EPOLLRDHUP | EPOLLPRI)) what |= PollEvent::kReadable;
   if (events & EPOLLOUT) what |= PollEvent::kWritable;

@@ -420,8 +420,7 @@ void collect(Goroutine* g, RunnableList& out) noexcept {
   transition(g, GStatus::kWaiting, GStatus::kRunnable);
   arch::fiber_release(g);
   if (WEFT_UNLIKELY((g->flags & kGIdle) != 0)) {
-    scheduler.idle_priority.push(Runnable(g));
-    wake_for_queued_work(os::current_p());
+    place_woken(os::current_p(), g);  // a call: those that are woken by the dozen save no registers for it
   } else {
     out.push(Runnable(g));
   }

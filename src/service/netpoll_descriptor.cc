@@ -156,23 +156,26 @@ void Descriptor::interrupt(Side side) noexcept {
 
 void Descriptor::notify(std::uint32_t sequence, std::uint32_t what, sched::RunnableList& ready) noexcept {
   // Set for a stranger by a late report it costs that one some speed.
-  if ((what & (os::PollEvent::kClosing | os::PollEvent::kUrgent)) != 0) {
+  if (WEFT_UNLIKELY((what & (os::PollEvent::kClosing | os::PollEvent::kUrgent)) != 0)) {
     suspicious_.store_seq_cst(true);  // pairs: descriptor.suspicious
     if (level_.load_relaxed()) leave_level_in_poller(true);
   }
-  for (const Side side : {Side::kRead, Side::kWrite}) {
-    const std::uint32_t bit = side == Side::kRead ? os::PollEvent::kReadable : os::PollEvent::kWritable;
-    if ((what & bit) == 0) continue;
-    Direction& direction = at(side);
+  if ((what & os::PollEvent::kReadable) != 0) {
+    Direction& reading = at(Side::kRead);
     WEFT_DELAY_SITE("descriptor.before_notify");
-    if (direction.gate.notify(sequence)) {
-      direction.who.wake(ready);
-      if (side == Side::kRead) unattended_.store_relaxed(0);
-    } else if (side == Side::kRead && WEFT_UNLIKELY(level_.load_relaxed())) {
+    if (WEFT_LIKELY(reading.gate.notify(sequence))) {
+      reading.who.wake(ready);
+      unattended_.store_relaxed(0);
+    } else if (WEFT_UNLIKELY(level_.load_relaxed())) {
       const std::uint8_t before = unattended_.load_relaxed();
       unattended_.store_relaxed(static_cast<std::uint8_t>(before + 1));
       if (before + 1 >= kMostUnattended) leave_level_in_poller(false);
     }
+  }
+  if ((what & os::PollEvent::kWritable) != 0) {
+    Direction& writing = at(Side::kWrite);
+    WEFT_DELAY_SITE("descriptor.before_notify");
+    if (writing.gate.notify(sequence)) writing.who.wake(ready);
   }
 }
 
