@@ -505,8 +505,15 @@ if(WEFT_BUILD_MODEL)
         COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/support/make_mutant.py" --test "${source}" --mutant ${mutant}
           --sources "${PROJECT_SOURCE_DIR}/src" --output "${mutated}"
         DEPENDS "${source}" "${PROJECT_SOURCE_DIR}/src/${file}" "${PROJECT_SOURCE_DIR}/tests/support/make_mutant.py")
-      add_executable(model_api_${stem}_${mutant} "${mutated}" $<TARGET_OBJECTS:model_api_${stem}_scenes>)
-      weft_model_api_flags(model_api_${stem}_${mutant})
+      if(file MATCHES "\\.h$")  # found before the true one, by its source and by the scenes
+        string(REGEX REPLACE "h$" "cc" includer "${PROJECT_SOURCE_DIR}/src/${file}")
+        add_executable(model_api_${stem}_${mutant} "${mutated}" "${includer}" "${source}")
+        weft_model_api_flags(model_api_${stem}_${mutant})
+        target_include_directories(model_api_${stem}_${mutant} BEFORE PRIVATE "${PROJECT_BINARY_DIR}/mutants/${stem}/${mutant}")
+      else()
+        add_executable(model_api_${stem}_${mutant} "${mutated}" $<TARGET_OBJECTS:model_api_${stem}_scenes>)
+        weft_model_api_flags(model_api_${stem}_${mutant})
+      endif()
       target_link_libraries(model_api_${stem}_${mutant} PRIVATE model_api)
       weft_add_model_api_test(${stem}.${mutant} "${labels}" ${timeout} "--gtest_filter=*.${test}")
       set_property(TEST model.api.${stem}.${mutant} APPEND PROPERTY ENVIRONMENT WEFT_MODEL_MUTANT=${mutant})

@@ -47,31 +47,6 @@ void Descriptor::drop() noexcept {
 
 // --- one side ---
 
-int Descriptor::reason_to_stop(Side side, const Interrupt* interrupt) const noexcept {
-  if ((refs_.load_seq_cst() & kClosed) != 0) return EBADF;                           // pairs: gate.flags
-  if (interrupt != nullptr && interrupt->raised.load_seq_cst()) return ECANCELED;    // pairs: gate.flags
-  if (directions_[static_cast<int>(side)].expired.load_seq_cst()) return ETIMEDOUT;  // pairs: gate.flags
-  return 0;
-}
-
-// With nobody else on this side: the reference and the side at once.
-inline bool Descriptor::try_begin(Side side) noexcept {
-  std::uint32_t refs = refs_.load_relaxed();  // the CAS validates it
-  do {
-    if (WEFT_UNLIKELY((refs & (kClosed | taken_bit(side) | queued_bit(side))) != 0)) return false;
-  } while (!refs_.cas_acquire(refs, (refs + 1) | taken_bit(side)));  // pairs: descriptor.refs
-  return true;
-}
-
-// With nobody queued, and nobody waiting for the last one to leave.
-inline bool Descriptor::try_end(Side side) noexcept {
-  std::uint32_t refs = refs_.load_relaxed();  // the CAS validates it
-  do {
-    if (WEFT_UNLIKELY((refs & (kClosed | queued_bit(side))) != 0)) return false;
-  } while (!refs_.cas_acq_rel(refs, (refs - 1) & ~taken_bit(side)));  // pairs: descriptor.refs
-  return true;
-}
-
 int Descriptor::queue_for_side(Side side, const Interrupt* interrupt) noexcept {
   Direction& direction = at(side);
   for (;;) {
@@ -285,24 +260,17 @@ int Descriptor::release() noexcept { return shut(true) ? fd_ : -1; }
 
 // --- operations ---
 
-Operation::Operation(Descriptor& descriptor, Side side, const Interrupt* interrupt) noexcept
-    : descriptor_(descriptor), interrupt_(interrupt), side_(side) {
-  if (WEFT_LIKELY(descriptor_.try_begin(side_))) {
-    error_ = descriptor_.reason_to_stop(side_, interrupt_);
-    return;
-  }
-  holds_reference_ = descriptor_.acquire();
-  error_ = holds_reference_ ? descriptor_.queue_for_side(side_, interrupt_) : EBADF;
-  holds_side_ = error_ == 0;
+// Closed, or somebody else has the side.
+Descriptor::Begun Descriptor::begin_otherwise(Side side, const Interrupt* interrupt) noexcept {
+  if (!acquire()) return {EBADF, Begun::kNothing};
+  const int error = queue_for_side(side, interrupt);
+  return {error, error == 0 ? Begun::kSide : Begun::kReference};
 }
 
-Operation::~Operation() {
-  if (WEFT_UNLIKELY(!holds_reference_)) return;
-  if (holds_side_) {
-    if (WEFT_LIKELY(descriptor_.try_end(side_))) return;
-    descriptor_.give_side(side_);
-  }
-  descriptor_.drop();
+// Closed meanwhile, or somebody queues; or the operation never had the side.
+void Descriptor::end_otherwise(Side side, Begun::Has has) noexcept {
+  if (has == Begun::kSide) give_side(side);
+  if (has != Begun::kNothing) drop();
 }
 
 }  // namespace weft::service

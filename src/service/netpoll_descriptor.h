@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <cerrno>
 #include <cstdint>
 
 #include "base/atomic.h"
@@ -106,8 +107,16 @@ class alignas(base::kCacheLine) Descriptor {
   void drop() noexcept;
   bool shut(bool keep_number) noexcept;
   int reason_to_stop(Side side, const Interrupt* interrupt) const noexcept;
+  // What an operation has got. By value, both ways: nobody gets its address, so the compiler keeps an operation in registers.
+  struct Begun {
+    enum Has : int { kNothing, kReference, kSide };  // the side: and a reference
+    int error;                                       // not 0: it must not go on
+    Has has;
+  };
   bool try_begin(Side side) noexcept;
   bool try_end(Side side) noexcept;
+  Begun begin_otherwise(Side side, const Interrupt* interrupt) noexcept;
+  void end_otherwise(Side side, Begun::Has has) noexcept;
   int queue_for_side(Side side, const Interrupt* interrupt) noexcept;
   void give_side(Side side) noexcept;
   int wait(Side side, const Interrupt* interrupt) noexcept;
@@ -132,14 +141,49 @@ class alignas(base::kCacheLine) Descriptor {
   Descriptor* next_free_ = nullptr;
 };
 
+// --- what every call goes through, inlined into it ---
+
+inline int Descriptor::reason_to_stop(Side side, const Interrupt* interrupt) const noexcept {
+  if ((refs_.load_seq_cst() & kClosed) != 0) return EBADF;                           // pairs: gate.flags
+  if (interrupt != nullptr && interrupt->raised.load_seq_cst()) return ECANCELED;    // pairs: gate.flags
+  if (directions_[static_cast<int>(side)].expired.load_seq_cst()) return ETIMEDOUT;  // pairs: gate.flags
+  return 0;
+}
+
+// With nobody else on this side: the reference and the side at once.
+inline bool Descriptor::try_begin(Side side) noexcept {
+  std::uint32_t refs = refs_.load_relaxed();  // the CAS validates it
+  do {
+    if (WEFT_UNLIKELY((refs & (kClosed | taken_bit(side) | queued_bit(side))) != 0)) return false;
+  } while (!refs_.cas_acquire(refs, (refs + 1) | taken_bit(side)));  // pairs: descriptor.refs
+  return true;
+}
+
+// With nobody queued, and nobody waiting for the last one to leave.
+inline bool Descriptor::try_end(Side side) noexcept {
+  std::uint32_t refs = refs_.load_relaxed();  // the CAS validates it
+  do {
+    if (WEFT_UNLIKELY((refs & (kClosed | queued_bit(side))) != 0)) return false;
+  } while (!refs_.cas_acq_rel(refs, (refs - 1) & ~taken_bit(side)));  // pairs: descriptor.refs
+  return true;
+}
+
 // One read, write, accept or connect. Errors are errno values: EBADF closed, ETIMEDOUT deadline, ECANCELED interrupted.
 class Operation {
  public:
-  Operation(Descriptor& descriptor, Side side, const Interrupt* interrupt = nullptr) noexcept;
-  ~Operation();
+  Operation(Descriptor& descriptor, Side side, const Interrupt* interrupt = nullptr) noexcept
+      : descriptor_(descriptor), interrupt_(interrupt), side_(side) {
+    begun_ = WEFT_LIKELY(descriptor_.try_begin(side_))
+                 ? Descriptor::Begun{descriptor_.reason_to_stop(side_, interrupt_), Descriptor::Begun::kSide}
+                 : descriptor_.begin_otherwise(side_, interrupt_);
+  }
+  ~Operation() {
+    if (WEFT_LIKELY(begun_.has == Descriptor::Begun::kSide && descriptor_.try_end(side_))) return;
+    descriptor_.end_otherwise(side_, begun_.has);
+  }
   Operation(const Operation&) = delete;
 
-  int error() const noexcept { return error_; }  // not 0: it did not begin
+  int error() const noexcept { return begun_.error; }  // not 0: it did not begin
   int fd() const noexcept { return descriptor_.fd_; }
   Descriptor& descriptor() noexcept { return descriptor_; }
   // Until something happens on this side. 0: try again.
@@ -151,9 +195,7 @@ class Operation {
   Descriptor& descriptor_;
   const Interrupt* interrupt_;
   Side side_;
-  bool holds_reference_ = true;
-  bool holds_side_ = true;
-  int error_ = 0;
+  Descriptor::Begun begun_;
 };
 
 }  // namespace weft::service

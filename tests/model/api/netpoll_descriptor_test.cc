@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// service/netpoll_descriptor.cc as it ships: operations that begin and end by one step of one word, queue for their side, wait for
+// service/netpoll_descriptor.h and .cc as they ship: operations that begin and end by one step of one word, queue for their side, wait for
 // the poller's reports, and are ended by close, deadlines and cancellation. The kernel is stand_ins/service/netpoll.h; the steps of
 // those who read are api/socket.h's repeat() and api/net_conn.cc's receive_with_hints(), with limits of one.
 //
-// mutant: begins_on_a_closed_one in service/netpoll_descriptor.cc, caught by the_number_is_closed_once_when_nobody_uses_it
+// mutant: begins_on_a_closed_one in service/netpoll_descriptor.h, caught by the_number_is_closed_once_when_nobody_uses_it
 //   -     if (WEFT_UNLIKELY((refs & (kClosed | taken_bit(side) | queued_bit(side))) != 0)) return false;
 //   +     if (WEFT_UNLIKELY((refs & (taken_bit(side) | queued_bit(side))) != 0)) return false;
-// mutant: leaves_a_closed_one_in_one_step in service/netpoll_descriptor.cc, caught by the_number_is_closed_once_when_nobody_uses_it
+// mutant: leaves_a_closed_one_in_one_step in service/netpoll_descriptor.h, caught by the_number_is_closed_once_when_nobody_uses_it
 //   -     if (WEFT_UNLIKELY((refs & (kClosed | queued_bit(side))) != 0)) return false;
 //   +     if (WEFT_UNLIKELY((refs & queued_bit(side)) != 0)) return false;
 // mutant: refers_to_a_closed_one in service/netpoll_descriptor.cc, caught by one_of_two_closes_it
 //   -     if ((refs & kClosed) != 0) return false;
 //   +     if (false) return false;
-// mutant: ends_beside_one_that_queues in service/netpoll_descriptor.cc, caught by one_at_a_time_has_a_side
+// mutant: ends_beside_one_that_queues in service/netpoll_descriptor.h, caught by one_at_a_time_has_a_side
 //   -     if (WEFT_UNLIKELY((refs & (kClosed | queued_bit(side))) != 0)) return false;
 //   +     if (WEFT_UNLIKELY((refs & kClosed) != 0)) return false;
 // mutant: queues_without_saying_so in service/netpoll_descriptor.cc, caught by one_at_a_time_has_a_side
