@@ -29,6 +29,13 @@ set(WEFT_PREEMPTIBLE_OPTIONS "")
 foreach(language C CXX)
   list(APPEND WEFT_PREEMPTIBLE_OPTIONS "$<$<COMPILE_LANG_AND_ID:${language},GNU>:-fsplit-stack;-freorder-blocks-and-partition>")
 endforeach()
+# What is optimised while linking is compiled there, and GCC does not remember that it is to have checks.
+set(weft_links_optimised "$<OR:$<BOOL:$<TARGET_PROPERTY:INTERPROCEDURAL_OPTIMIZATION>>,$<BOOL:$<TARGET_PROPERTY:INTERPROCEDURAL_OPTIMIZATION_$<UPPER_CASE:$<CONFIG>>>>>")
+set(WEFT_PREEMPTIBLE_LINK_OPTIONS "")
+foreach(language C CXX)
+  list(APPEND WEFT_PREEMPTIBLE_LINK_OPTIONS
+    "$<$<AND:$<LINK_LANG_AND_ID:${language},GNU>,${weft_links_optimised}>:-fsplit-stack;-freorder-blocks-and-partition>")
+endforeach()
 
 add_library(weft_warnings INTERFACE)
 target_compile_options(weft_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:
