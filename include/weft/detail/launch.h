@@ -65,13 +65,14 @@ inline bool encode_code_address(const void* address, std::int32_t& distance) noe
   return distance == wide;
 }
 
-// Where the inlined call stands in the user's code: an address inside an instruction of it.
+// Where the inlined call stands in the user's code: an address inside an instruction of it. Volatile: without inputs these look alike, and
+// a compiler that meets several in one function would keep the first one's answer for all.
 WEFT_ALWAYS_INLINE const void* here() noexcept {
   const void* address = nullptr;
 #if defined(__x86_64__)
-  asm("leaq -1(%%rip), %0" : "=r"(address));
+  asm volatile("leaq -1(%%rip), %0" : "=r"(address));
 #elif defined(__aarch64__)
-  asm("adr %0, ." : "=r"(address));
+  asm volatile("adr %0, ." : "=r"(address));
 #endif
   return address;
 }
