@@ -106,11 +106,11 @@ inline constexpr std::size_t channel_cases = (std::size_t{Cases::kind == case_ki
 }  // namespace detail
 
 template <class T, class F = detail::no_handler>
-auto on_recv(chan<T> channel, F handler = {}) {
+[[nodiscard]] auto on_recv(chan<T> channel, F handler = {}) {
   return detail::recv_case<T, F>(std::move(channel), std::move(handler));
 }
 template <class T, class V, class F = detail::no_handler>
-auto on_send(chan<T> channel, V&& value, F handler = {}) {
+[[nodiscard]] auto on_send(chan<T> channel, V&& value, F handler = {}) {
   if constexpr (std::is_same_v<std::remove_cvref_t<V>, T>) {
     return detail::send_case<T, V&&, F>{std::move(channel), std::addressof(value), std::move(handler)};
   } else {
@@ -118,7 +118,7 @@ auto on_send(chan<T> channel, V&& value, F handler = {}) {
   }
 }
 template <class Rep, class Period, class F = detail::no_handler>
-auto on_timeout(std::chrono::duration<Rep, Period> limit, F handler = {}) {
+[[nodiscard]] auto on_timeout(std::chrono::duration<Rep, Period> limit, F handler = {}) {
   return detail::timeout_case<F>{detail::deadline_in(limit), std::move(handler)};
 }
 template <class F = detail::no_handler>
@@ -126,7 +126,7 @@ auto on_deadline(time_point limit, F handler = {}) {
   return detail::timeout_case<F>{detail::deadline_at(limit), std::move(handler)};
 }
 template <class F = detail::no_handler>
-auto on_default(F handler = {}) {
+[[nodiscard]] auto on_default(F handler = {}) {
   return detail::default_case<F>{std::move(handler)};
 }
 
