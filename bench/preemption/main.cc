@@ -40,6 +40,14 @@ extern "C" void __morestack() { std::abort(); }
 extern "C" void* __morestack_allocate_stack_space(std::size_t) { std::abort(); }
 extern "C" void weft_preempt_check() { std::abort(); }
 
+#ifdef GUARD_IN_G
+// Before anybody's static objects, whose constructors have checks as well.
+__attribute__((constructor(101))) static void give_the_thread_a_guard() {
+  static const std::uintptr_t guard = 0;
+  asm volatile("movq %0, %%fs:112" : : "r"(&guard) : "memory");
+}
+#endif
+
 int main(int count, char** words) {
   std::vector<Kernel>& list = kernels();
   std::sort(list.begin(), list.end(), [](const Kernel& a, const Kernel& b) { return std::strcmp(a.name, b.name) < 0; });
