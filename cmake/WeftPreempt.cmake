@@ -5,7 +5,8 @@
 #   -DWEFT_PREEMPT_LOOPS=ON                                             the loops of everything that links weft::weft
 #
 # Without plugin support in the compiler both say so while configuring and add nothing: such loops are left to the other
-# means of preemption. Defines WEFT_PREEMPT_LOOPS_OPTIONS (flags, empty without) and WEFT_PREEMPT_NOTE (why without).
+# means of preemption. Defines WEFT_PREEMPT_LOOPS_OPTIONS (flags, empty without) and WEFT_PREEMPT_NOTE (why without), and
+# WEFT_TEST_CHECK_OPTIONS: how tests get checks at function entries, be it by the compiler itself or by the plugin.
 
 option(WEFT_PREEMPT_LOOPS "Preemption checks in the loops of everything that links weft" OFF)
 
@@ -66,6 +67,7 @@ endif()
 add_library(weft_preempt_loops INTERFACE)
 add_library(weft::preempt_loops ALIAS weft_preempt_loops)
 set(WEFT_PREEMPT_LOOPS_OPTIONS "")
+set(WEFT_TEST_CHECK_OPTIONS "")
 if(weft_plugin_command)
   # clang's plugins take no arguments: the same file under a second name checks function entries, too.
   set(weft_plugin_with_entries "${PROJECT_BINARY_DIR}/weft_preempt_entry.so")
@@ -89,8 +91,14 @@ if(weft_plugin_command)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # with -flto the last passes run while linking
     target_link_options(weft_preempt_loops INTERFACE ${WEFT_PREEMPT_LOOPS_OPTIONS})
   endif()
+  if(WEFT_ARCH STREQUAL "x86_64")
+    set(WEFT_TEST_CHECK_OPTIONS ${weft_loops_and_entries})
+  endif()
 elseif(WEFT_PREEMPT_LOOPS)
   message(NOTICE "weft: no preemption checks in loops; ${WEFT_PREEMPT_NOTE}")
+endif()
+if(WEFT_CHECK_OPTIONS)
+  set(WEFT_TEST_CHECK_OPTIONS ${WEFT_CHECK_OPTIONS})
 endif()
 if(WEFT_PREEMPT_LOOPS)
   target_link_libraries(weft INTERFACE $<BUILD_INTERFACE:weft_preempt_loops>)

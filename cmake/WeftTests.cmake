@@ -29,6 +29,7 @@
 #                                    no-asan, no-tsan: not in that build; no-trace: an example that is not traced, for it has too
 #                                    many events; any other word is a plain label
 #                                    checks: compiled with preemption checks; left out where the compiler has none
+#                                    split-stack: they are the compiler's own, not its plugin's
 #   // test-timeout: 300             seconds (the default depends on the kind)
 # The targets tests-KIND and tests-LABEL build all tests with that label.
 
@@ -147,7 +148,10 @@ function(weft_finish_test name target labels timeout)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
   if("checks" IN_LIST labels AND target)
-    target_compile_options(${target} PRIVATE ${WEFT_CHECK_OPTIONS})
+    target_compile_options(${target} PRIVATE ${WEFT_TEST_CHECK_OPTIONS})
+    if(NOT WEFT_CHECK_OPTIONS)
+      add_dependencies(${target} weft_preempt_plugin)
+    endif()
     set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
   endif()
   if("no-${weft_sanitizer}" IN_LIST labels)  # nor built: it may not even link there (an operator new of its own)
@@ -170,7 +174,7 @@ endfunction()
 # gtest writes its cases to results/NAME.xml, from which the weft command counts them.
 function(weft_gtest source kind name)
   weft_read_annotations("${source}" ${kind} labels timeout)
-  if("checks" IN_LIST labels AND NOT WEFT_CHECK_OPTIONS)
+  if(("checks" IN_LIST labels AND NOT WEFT_TEST_CHECK_OPTIONS) OR ("split-stack" IN_LIST labels AND NOT WEFT_CHECK_OPTIONS))
     return()
   endif()
   string(REPLACE "." "_" target "test.${name}")
@@ -199,7 +203,7 @@ endfunction()
 # A whole program, judged by its `// check:` lines or by NAME.expected (see tests/support/run_program.py).
 function(weft_program source kind)
   weft_read_annotations("${source}" ${kind} labels timeout)
-  if("checks" IN_LIST labels AND NOT WEFT_CHECK_OPTIONS)
+  if(("checks" IN_LIST labels AND NOT WEFT_TEST_CHECK_OPTIONS) OR ("split-stack" IN_LIST labels AND NOT WEFT_CHECK_OPTIONS))
     return()
   endif()
   cmake_path(GET source STEM stem)
@@ -303,7 +307,7 @@ if(WEFT_BUILD_TESTS)
     add_dependencies(program_shared_library test_library_loaded)
     target_compile_definitions(program_shared_library PRIVATE "WEFT_LOADED_LIBRARY=\"$<TARGET_FILE:test_library_loaded>\"")
   endif()
-  if(TARGET program_preemption_soak AND WEFT_PREEMPT_LOOPS_OPTIONS)
+  if(TARGET program_preemption_soak AND WEFT_PREEMPT_LOOPS_OPTIONS AND WEFT_CHECK_OPTIONS)  # else it has them already
     target_link_libraries(program_preemption_soak PRIVATE weft_preempt_loops)
   endif()
   include(WeftPreemptTests)

@@ -324,7 +324,7 @@ __attribute__((noinline)) std::uint64_t loops(
   for (int i = 0; i < 300; ++i) {
     a = a * 6364136223846793005u + b;
     b = (b << 7 | b >> 57) ^ a;
-    c += b > a ? a : i;
+    c += b > a ? a : std::uint64_t(i);
     x = x * 0.999 + y;
     y = y * 0.5 + 1 / x;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// test-labels: checks
+// test-labels: checks split-stack
 // Checks in shared libraries reach the program's runtime, whether the program is linked with the library or loads it.
 #include "programs/libraries/checked.h"
 
