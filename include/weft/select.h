@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -175,23 +176,30 @@ std::size_t select(Cases... cases) {
   return result;
 }
 
-// Cases chosen at run time; reusable: a send case keeps its value until it wins.
+// Cases chosen at run time, for any number of waits. A value given as an lvalue, or of a trivially copyable type, is sent each
+// time its case wins; one that was moved in is sent once, and its case is then never ready, as a nil channel's. recv() and
+// send() return the index of their case. A handler may change the selector it was called by.
 class selector {
  public:
   selector() = default;
   selector(const selector&) = delete;
 
   template <class T, class F = detail::no_handler>
-  void recv(chan<T> channel, F handler = {}) {
-    cases_.push_back(std::make_unique<recv_entry<T, F>>(std::move(channel), std::move(handler)));
+  std::size_t recv(chan<T> channel, F handler = {}) {
+    return add(std::make_unique<recv_entry<T, F>>(std::move(channel), std::move(handler)));
   }
   template <class T, class V, class F = detail::no_handler>
-  void send(chan<T> channel, V&& value, F handler = {}) {
-    cases_.push_back(
-        std::make_unique<send_entry<T, F>>(std::move(channel), T(std::forward<V>(value)), std::move(handler)));
+  std::size_t send(chan<T> channel, V&& value, F handler = {}) {
+    using entry_type = std::conditional_t<std::is_lvalue_reference_v<V> || std::is_trivially_copyable_v<T>,
+                                          send_entry<T, F>, send_once_entry<T, F>>;
+    return add(std::make_unique<entry_type>(std::move(channel), T(std::forward<V>(value)), std::move(handler)));
   }
   std::size_t size() const noexcept { return cases_.size(); }
-  void clear() noexcept { cases_.clear(); }
+  void clear() {
+    if (handlers_running_ != 0)
+      dropped_.insert(dropped_.end(), std::make_move_iterator(cases_.begin()), std::make_move_iterator(cases_.end()));
+    cases_.clear();
+  }
 
   std::size_t wait() { return *run(detail::forever); }
   std::optional<std::size_t> try_wait() { return run(0); }
@@ -219,18 +227,18 @@ class selector {
     void finish(const detail::select_case& done) override { one.finish(done); }
   };
   template <class T, class F>
-  struct send_entry final : entry {
+  struct send_once_entry : entry {
     chan<T> channel;
     std::optional<detail::carried<T>> value;
     F handler;
-    send_entry(chan<T> c, T&& v, F f) : channel(std::move(c)), handler(std::move(f)) {
+    send_once_entry(chan<T> c, T&& v, F f) : channel(std::move(c)), handler(std::move(f)) { carry(std::move(v)); }
+    void carry(T&& v) {
       if constexpr (detail::is_boxed<T>) {
         value.emplace(std::make_unique<T>(std::move(v)));
       } else {
         value.emplace(std::move(v));
       }
     }
-    // Sent already: as a nil channel, never ready again.
     void describe(detail::select_case& out) override {
       out = {value ? channel.core() : nullptr, value ? &*value : nullptr, true, false};
     }
@@ -239,6 +247,33 @@ class selector {
       std::invoke(handler);
     }
   };
+  template <class T, class F>
+  struct send_entry final : send_once_entry<T, F> {
+    T original;
+    send_entry(chan<T> c, T&& v, F f) : send_once_entry<T, F>(std::move(c), T(v), std::move(f)), original(std::move(v)) {}
+    void describe(detail::select_case& out) override {
+      if (!this->value) this->carry(T(original));
+      send_once_entry<T, F>::describe(out);
+    }
+  };
+
+  // While a handler runs, what it drops is kept: it may be the handler.
+  class running_handler {
+   public:
+    explicit running_handler(selector& of) : of_(of) { ++of_.handlers_running_; }
+    ~running_handler() {
+      if (--of_.handlers_running_ == 0) of_.dropped_.clear();
+    }
+    running_handler(const running_handler&) = delete;
+
+   private:
+    selector& of_;
+  };
+
+  std::size_t add(std::unique_ptr<entry> one) {
+    cases_.push_back(std::move(one));
+    return cases_.size() - 1;
+  }
 
   std::optional<std::size_t> run(std::int64_t deadline_ns) {
     std::array<detail::select_case, 8> small;
@@ -251,11 +286,14 @@ class selector {
     for (std::size_t i = 0; i < cases_.size(); ++i) cases_[i]->describe(table[i]);
     const std::size_t chosen = detail::select_among(table, cases_.size(), deadline_ns);
     if (chosen == detail::no_case) return std::nullopt;
+    const running_handler running(*this);
     cases_[chosen]->finish(table[chosen]);
     return chosen;
   }
 
   std::vector<std::unique_ptr<entry>> cases_;
+  std::vector<std::unique_ptr<entry>> dropped_;
+  int handlers_running_ = 0;
 };
 
 }  // namespace weft

@@ -107,20 +107,22 @@ std::size_t file::write(std::span<const std::byte> data, std::error_code& error)
     return ::write(fd_, rest.data(), rest.size());
   });
 }
-void file::write(std::span<const std::byte> data) {
+std::size_t file::write(std::span<const std::byte> data) {
   std::error_code error;
-  write(data, error);
+  const std::size_t size = write(data, error);
   if (error) throw std::system_error(error, "weft: file::write");
+  return size;
 }
 std::size_t file::write_at(std::uint64_t offset, std::span<const std::byte> data, std::error_code& error) {
   return write_whole(data, error, [&](std::span<const std::byte> rest, std::size_t done) {
     return pwrite(fd_, rest.data(), rest.size(), static_cast<off_t>(offset + done));
   });
 }
-void file::write_at(std::uint64_t offset, std::span<const std::byte> data) {
+std::size_t file::write_at(std::uint64_t offset, std::span<const std::byte> data) {
   std::error_code error;
-  write_at(offset, data, error);
+  const std::size_t size = write_at(offset, data, error);
   if (error) throw std::system_error(error, "weft: file::write_at");
+  return size;
 }
 
 void file::sync() {

@@ -76,8 +76,9 @@ TEST_P(Io, files_are_read_and_written) {
     {
       io::file out = io::open(temporary.path, io::mode::write);
       out.write("hello ");
-      out.write("world");
-      out.write_at(0, bytes("HELLO"));
+      EXPECT_EQ(out.write("world"), 5u);
+      EXPECT_EQ(out.write_at(0, bytes("HEL")), 3u);
+      EXPECT_EQ(out.write_at(bytes("LO"), 3), 2u);
       out.sync();
       EXPECT_EQ(out.size(), 11u);
     }
@@ -92,6 +93,8 @@ TEST_P(Io, files_are_read_and_written) {
     EXPECT_EQ(in.read(std::as_writable_bytes(std::span(buffer))), 0u);
     EXPECT_EQ(in.read_at(6, std::as_writable_bytes(std::span(buffer).first(5))), 5u);
     EXPECT_EQ(std::string(buffer.data(), 5), "world");
+    EXPECT_EQ(in.read_at(std::as_writable_bytes(std::span(buffer)), 11), 1u);
+    EXPECT_EQ(buffer[0], '!');
     EXPECT_THROW(in.write("x"), std::system_error);
     EXPECT_THROW(io::open("/nonexistent/file"), std::system_error);
     EXPECT_THROW(io::open(temporary.path, io::mode::write | io::mode::exclusive), std::system_error);

@@ -246,17 +246,56 @@ TEST_P(Select, opposite_orders_do_not_deadlock) {
 TEST_P(Select, selectors_are_used_again) {
   weft::run([] {
     weft::chan<int> a(3), b(3);
+    weft::chan<std::string> c(2);
     weft::selector selector;
     int sum = 0;
-    selector.recv(a, [&](std::optional<int> value) { sum += *value; });
-    selector.send(b, 9);
-    EXPECT_EQ(selector.wait(), 1u);  // the value is gone: never ready again
+    const std::string text(100, 'x');
+    EXPECT_EQ(selector.recv(a, [&](std::optional<int> value) { sum += *value; }), 0u);
+    EXPECT_EQ(selector.send(b, 9), 1u);
+    EXPECT_EQ(selector.send(c, text), 2u);
+    for (int i = 0; i < 5; ++i) EXPECT_NE(selector.wait(), 0u);  // until both are full
     EXPECT_EQ(selector.try_wait(), std::nullopt);
     EXPECT_EQ(selector.wait_for(1ms), std::nullopt);
     a.send(4);
     EXPECT_EQ(selector.try_wait(), 0u);
     EXPECT_EQ(sum, 4);
-    EXPECT_EQ(b.recv(), 9);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(b.recv(), 9);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(c.recv(), text);
+  });
+}
+
+TEST_P(Select, a_value_moved_into_a_selector_is_sent_once) {
+  weft::run([] {
+    weft::chan<std::unique_ptr<int>> c(2);
+    weft::selector selector;
+    selector.send(c, std::make_unique<int>(9));
+    EXPECT_EQ(selector.wait(), 0u);
+    EXPECT_EQ(selector.try_wait(), std::nullopt);
+    EXPECT_EQ(selector.wait_for(1ms), std::nullopt);
+    EXPECT_EQ(**c.recv(), 9);
+    EXPECT_EQ(c.size(), 0u);
+  });
+}
+
+TEST_P(Select, a_handler_changes_its_own_selector) {
+  weft::run([] {
+    weft::chan<int> c(4), d(4);
+    for (int i = 1; i <= 4; ++i) c.send(i);
+    weft::selector selector;
+    int sum = 0;
+    selector.recv(c, [&, factor = std::make_unique<int>(10)](std::optional<int> value) {
+      selector.clear();
+      selector.send(d, *value, [&] { selector.clear(); });
+      EXPECT_EQ(selector.wait(), 0u);  // a wait within: its handler ends before this one
+      selector.clear();
+      selector.recv(c, [&](std::optional<int> next) { sum += *next; });
+      sum += *factor * *value;
+    });
+    EXPECT_EQ(selector.wait(), 0u);
+    EXPECT_EQ(sum, 10);
+    EXPECT_EQ(d.recv(), 1);
+    EXPECT_EQ(selector.wait(), 0u);
+    EXPECT_EQ(sum, 12);
   });
 }
 
