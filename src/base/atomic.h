@@ -87,6 +87,9 @@ struct StdAtomics {
 
 inline void full_fence() noexcept { StdAtomics::full_fence(); }
 
+// Orders for the compiler only: the other side has os::process_barrier().
+inline void compiler_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
 // A hint to the core that this is a spin-wait.
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__)

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "os/frame_record.h"
+
 namespace weft::os {
 namespace {
 
@@ -29,22 +31,10 @@ _Unwind_Reason_Code store_frame(_Unwind_Context* context, void* data) {
   return _URC_NO_REASON;
 }
 
-// Return addresses may be signed on aarch64.
-std::uintptr_t strip_signature(std::uintptr_t address) noexcept {
-#if defined(__aarch64__)
-  register std::uintptr_t x30 asm("x30") = address;
-  asm("hint #7" : "+r"(x30));  // xpaclri: does nothing on cores without pointer authentication
-  return x30;
-#else
-  return address;
-#endif
-}
-
 }  // namespace
 
 // Not inlined, so that exactly one frame is its own.
-__attribute__((noinline)) std::size_t capture_backtrace(void** out, std::size_t max,
-                                                        std::size_t skip) noexcept {
+__attribute__((noinline)) std::size_t capture_backtrace(void** out, std::size_t max, std::size_t skip) noexcept {
   Capture capture{out, max, skip + 1, 0};
   if (max > 0) _Unwind_Backtrace(store_frame, &capture);
   asm volatile("");  // no tail call: this frame has to be there
@@ -56,30 +46,21 @@ void warm_up_unwinder() noexcept {
   capture_backtrace(frames, 8, 0);
 }
 
-// The stack belongs to somebody else, so sanitizers have an opinion about its words.
-__attribute__((no_sanitize("address"), no_sanitize("thread"))) std::size_t capture_from_frame_pointer(
-    const void* frame_pointer, const void* pc, const void* stack_low, const void* stack_high, void** out,
-    std::size_t max) noexcept {
-  // Both machines keep a frame record of two words where the frame pointer points: the caller's frame pointer
-  // and the return address.
-  struct FrameRecord {
-    std::uintptr_t caller;
-    std::uintptr_t return_address;
-  };
-  const auto low = reinterpret_cast<std::uintptr_t>(stack_low);
+WEFT_READS_STACKS std::size_t capture_from_frame_pointer(const void* frame_pointer, const void* pc,
+                                                         const void* stack_low, const void* stack_high, void** out,
+                                                         std::size_t max) noexcept {
   const auto high = reinterpret_cast<std::uintptr_t>(stack_high);
   std::size_t count = 0;
   if (pc != nullptr && count < max) out[count++] = const_cast<void*>(pc);
   std::uintptr_t frame = reinterpret_cast<std::uintptr_t>(frame_pointer);
-  std::uintptr_t lowest = low;
-  while (count < max && frame >= lowest && frame < high && high - frame >= sizeof(FrameRecord) &&
-         frame % alignof(FrameRecord) == 0) {
+  std::uintptr_t lowest = reinterpret_cast<std::uintptr_t>(stack_low);
+  while (count < max && leads_on(frame, lowest, high)) {
     const auto* const record = reinterpret_cast<const volatile FrameRecord*>(frame);
     const std::uintptr_t return_address = strip_signature(record->return_address);
     const std::uintptr_t caller = record->caller;
     if (return_address == 0) break;
     out[count++] = reinterpret_cast<void*>(return_address - 1);
-    lowest = frame + sizeof(FrameRecord);  // up only: a chain that turns back would never end
+    lowest = frame + sizeof(FrameRecord);
     frame = caller;
   }
   return count;

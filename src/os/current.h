@@ -2,19 +2,22 @@
 #pragma once
 #include <cstdint>
 
-// The one thread_local of the runtime: which goroutine, processor and machine this thread is.
-//   Job       read the three words by value, anew after everything that may switch.
+// The one thread_local of the runtime: which goroutine, processor and machine this thread is, and where it records.
+//   Job       read the words by value, anew after everything that may switch.
 //   Hazard    a compiler may keep the address of a thread_local in a register; after a switch the goroutine may be on
 //             another thread, and that address names the old one. So the address is never formed in C++: the loads and
 //             stores below are assembly that names the symbol relative to the thread pointer, volatile and with a memory
 //             clobber, so that they are never merged or moved.
-//   Order     0 goroutine, 8 processor, 16 machine; `weft_current` in current.cc has exactly this layout.
+//   Order     0 goroutine, 8 processor, 16 machine, 24 lane; `weft_current` in current.cc has exactly this layout.
 //   Rejected  a noinline accessor (3-8 ns an operation); plain initial-exec TLS (right on x86-64, cached on aarch64).
 namespace weft::sched {
 struct Goroutine;
 struct Processor;
 struct Machine;
 }  // namespace weft::sched
+namespace weft::trace {
+struct Lane;
+}
 
 namespace weft::os {
 
@@ -22,6 +25,7 @@ struct Current {
   sched::Goroutine* g;
   sched::Processor* p;  // null: a plain thread, or an M without the right to run goroutine code
   sched::Machine* m;
+  trace::Lane* lane;  // null: has recorded nothing yet
 };
 
 #if defined(__x86_64__)
@@ -82,8 +86,10 @@ struct Current {
 inline sched::Goroutine* current_g() noexcept { return WEFT_CURRENT_LOAD(sched::Goroutine, 0); }
 inline sched::Processor* current_p() noexcept { return WEFT_CURRENT_LOAD(sched::Processor, 8); }
 inline sched::Machine* current_m() noexcept { return WEFT_CURRENT_LOAD(sched::Machine, 16); }
+inline trace::Lane* current_lane() noexcept { return WEFT_CURRENT_LOAD(trace::Lane, 24); }
 inline void set_current_g(sched::Goroutine* g) noexcept { WEFT_CURRENT_STORE(0, g); }
 inline void set_current_p(sched::Processor* p) noexcept { WEFT_CURRENT_STORE(8, p); }
 inline void set_current_m(sched::Machine* m) noexcept { WEFT_CURRENT_STORE(16, m); }
+inline void set_current_lane(trace::Lane* lane) noexcept { WEFT_CURRENT_STORE(24, lane); }
 
 }  // namespace weft::os

@@ -191,8 +191,8 @@ __attribute__((noinline)) void check_unguarded_stack(const Goroutine* g) noexcep
                 static_cast<unsigned long long>(g->id), g->stack_bytes / 1024);
 }
 
-inline void starts_running(Processor& p, Goroutine* g) noexcept {
-  transition(g, GStatus::kRunnable, GStatus::kRunning);
+inline void starts_running(Processor& p, Goroutine* g, bool at_once) noexcept {
+  transition(g, GStatus::kRunnable, GStatus::kRunning, at_once);
   p.counters.bump(Counter::kSwitches);
   if (WEFT_LIKELY(g->last_p == p.id)) return;
   g->last_p = static_cast<std::uint16_t>(p.id);
@@ -243,7 +243,7 @@ __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& 
   } else {
     target = next.goroutine();
     if (target == g) {  // made runnable again before it left
-      starts_running(p, g);
+      starts_running(p, g, true);
       arch::fiber_acquire(g);
       return;
     }
@@ -258,7 +258,7 @@ __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& 
       switch_to_system_stack(g);
       return;
     }
-    starts_running(p, target);
+    starts_running(p, target, true);
   }
   switch_to(g, m, target, context, next.is_record());
 }
@@ -336,7 +336,7 @@ void execute_on_system_stack(Machine& m, Runnable runnable) noexcept {
   } else {
     target = runnable.goroutine();
     context = take_context(target);
-    starts_running(p, target);
+    starts_running(p, target, false);
   }
   arch::set_stack_guard(guard_of(target));
   // Who asked while we searched asked the goroutine before: its word has just been overwritten.
@@ -362,7 +362,7 @@ void park() noexcept {
       if (WEFT_LIKELY(context != nullptr)) {
         p.tick.bump();
         target->sp.store_relaxed(nullptr);  // ours now
-        starts_running(p, target);
+        starts_running(p, target, true);
         return switch_to(g, *os::current_m(), target, context, false);
       }
     }
@@ -549,7 +549,7 @@ extern "C" WEFT_NEVER_RETURNS __attribute__((used)) void weft_goroutine_main() {
     }
     Goroutine* target = next.goroutine();
     void* context = take_context(target);
-    starts_running(p, target);
+    starts_running(p, target, false);
     scheduler.stacks.give(p, g);
     arch::set_stack_guard(guard_of(target));
     os::set_current_g(target);

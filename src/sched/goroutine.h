@@ -96,16 +96,35 @@ struct alignas(base::kCacheLine) Goroutine {
 
 static_assert(offsetof(Goroutine, link) == kGoroutineLinkOffset);
 
-// The tracer is on: tells it of the move that g is about to make.
+// The tracer is on: tell it of the move that g is about to make (trace_points.cc). The frequent ones have functions of their own.
+WEFT_COLD_CALLED void trace_block(std::uintptr_t g, std::uintptr_t) noexcept;
+WEFT_COLD_CALLED void trace_stop(std::uintptr_t g, std::uintptr_t) noexcept;
+WEFT_COLD_CALLED void trace_unblock(std::uintptr_t g, std::uintptr_t) noexcept;
+WEFT_COLD_CALLED void trace_start(std::uintptr_t g, std::uintptr_t at_once) noexcept;
 WEFT_COLD_CALLED void trace_move(std::uintptr_t g, std::uintptr_t from_and_to) noexcept;
 
+// The states are constants where this is called: one of the calls remains.
+inline void tell_tracer(Goroutine* g, GStatus from, GStatus to, bool at_once) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(g);
+  if (from == GStatus::kRunning && to == GStatus::kWaiting) {
+    arch::cold_call<trace_block>(address, 0);
+  } else if (from == GStatus::kRunning && to == GStatus::kRunnable) {
+    arch::cold_call<trace_stop>(address, 0);
+  } else if (from == GStatus::kWaiting && to == GStatus::kRunnable) {
+    arch::cold_call<trace_unblock>(address, 0);
+  } else if (from == GStatus::kRunnable) {
+    arch::cold_call<trace_start>(address, at_once ? 1 : 0);
+  } else {
+    arch::cold_call<trace_move>(address, static_cast<std::uintptr_t>(from) << 8 | static_cast<std::uintptr_t>(to));
+  }
+}
+
 // Every change of state goes through here: the check, and the tracer's hook. A plain store: the owner writes.
-inline void transition(Goroutine* g, GStatus from, GStatus to) noexcept {
+// `at_once`: it starts where another has just left.
+inline void transition(Goroutine* g, GStatus from, GStatus to, bool at_once = false) noexcept {
   WEFT_DCHECK(g->status.load_relaxed() == from, "a goroutine changes state only from the state its owner put it in");
   WEFT_DCHECK(is_legal_move(from, to), "a goroutine moves only along the table in status.h");
-  if (trace::recording())
-    arch::cold_call<trace_move>(reinterpret_cast<std::uintptr_t>(g),
-                                static_cast<std::uintptr_t>(from) << 8 | static_cast<std::uintptr_t>(to));
+  if (trace::recording()) tell_tracer(g, from, to, at_once);
   g->status.store_relaxed(to);  // published together with the G by the queue or switch that follows
 }
 

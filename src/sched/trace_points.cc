@@ -6,6 +6,7 @@
 #include "sched/preempt.h"
 #include "sched/spawn.h"
 #include "trace/format.h"
+#include "trace/usual_events.h"
 
 namespace weft::sched {
 namespace {
@@ -35,9 +36,7 @@ trace::Place place_from(const void* frame) noexcept {
     place.pcs = m->interrupted->pcs;
     place.pc_count = m->interrupted->count;
   } else if (frame > g->stack_bottom && frame < static_cast<const void*>(g)) {
-    place.stack_low = g->stack_bottom;
-    place.stack_high = g;
-    place.frame = frame;
+    place.chain = {frame, g->stack_bottom, g};
   }
   return place;
 }
@@ -48,8 +47,8 @@ const void* origin_of(const SpawnRecord& record) noexcept {
 
 // Who spawned, not what that did inside the library.
 void skip_runtime(trace::Place& place, void* (&pcs)[WalkedStack::kMax]) noexcept {
-  const std::size_t count =
-      os::capture_from_frame_pointer(place.frame, nullptr, place.stack_low, place.stack_high, pcs, WalkedStack::kMax);
+  const std::size_t count = os::capture_from_frame_pointer(place.chain.frame, nullptr, place.chain.low,
+                                                           place.chain.high, pcs, WalkedStack::kMax);
   std::size_t first = 0;
   while (first < count && in_runtime(reinterpret_cast<std::uintptr_t>(pcs[first]))) ++first;
   place.pcs = pcs + first;
@@ -60,23 +59,44 @@ void skip_runtime(trace::Place& place, void* (&pcs)[WalkedStack::kMax]) noexcept
 
 #define WEFT_PLACE place_from(__builtin_frame_address(0))
 // The frame of cold_call() has nothing to tell.
-#define WEFT_PLACE_OF_COLD_CALL place_from(*static_cast<void* const*>(__builtin_frame_address(0)))
+#define WEFT_FRAME_OF_COLD_CALL (*static_cast<void* const*>(__builtin_frame_address(0)))
+#define WEFT_PLACE_OF_COLD_CALL place_from(WEFT_FRAME_OF_COLD_CALL)
 
 __attribute__((noinline)) trace::Place trace_place() noexcept { return WEFT_PLACE; }
 
-void trace_move(std::uintptr_t address, std::uintptr_t from_and_to) noexcept {
+namespace {
+
+// Where the thread is, if that is where it usually is: nothing is copied.
+struct UsualPlace {
+  explicit UsualPlace(const void* frame) noexcept : g(os::current_g()), p(os::current_p()) {
+    const Machine* m = os::current_m();
+    is_usual = WEFT_LIKELY(p != nullptr && m != nullptr && m->interrupted == nullptr);
+    if (g != nullptr && frame > g->stack_bottom && frame < static_cast<const void*>(g))
+      chain = {frame, g->stack_bottom, g};
+  }
+  trace::Mark* p_mark() const noexcept { return &p->mark; }
+  trace::Mark* g_mark() const noexcept {
+    return g != nullptr && g->status.load_relaxed() == GStatus::kRunning ? &g->mark : nullptr;
+  }
+
+  Goroutine* g;
+  Processor* p;
+  bool is_usual;
+  trace::FrameChain chain;
+};
+
+bool is_preempted() noexcept { return (os::current_p()->attention.load_relaxed() & kAttentionPreempt) != 0; }
+
+__attribute__((noinline)) void tell_move(Goroutine* g, GStatus from, GStatus to, const void* frame) noexcept {
   using enum GStatus;
-  auto* g = reinterpret_cast<Goroutine*>(address);
-  const auto from = static_cast<GStatus>(from_and_to >> 8), to = static_cast<GStatus>(from_and_to & 0xff);
-  const trace::Place place = WEFT_PLACE_OF_COLD_CALL;
+  const trace::Place place = place_from(frame);
   trace::Other other{&g->mark, g->id};
   switch (from) {
     case kRunning:
       if (to == kWaiting) {
         trace::go_block(place, static_cast<trace::Reason>(g->wait_reason));
       } else if (to == kRunnable) {
-        const bool preempted = (os::current_p()->attention.load_relaxed() & kAttentionPreempt) != 0;
-        trace::go_stop(place, preempted ? kReasonPreempted : kReasonYield);
+        trace::go_stop(place, is_preempted() ? kReasonPreempted : kReasonYield);
       } else if (to == kInCall) {
         trace::call_begin(place);
       } else {
@@ -109,6 +129,43 @@ void trace_move(std::uintptr_t address, std::uintptr_t from_and_to) noexcept {
   }
 }
 
+}  // namespace
+
+void trace_move(std::uintptr_t g, std::uintptr_t from_and_to) noexcept {
+  tell_move(reinterpret_cast<Goroutine*>(g), static_cast<GStatus>(from_and_to >> 8),
+            static_cast<GStatus>(from_and_to & 0xff), WEFT_FRAME_OF_COLD_CALL);
+}
+
+void trace_block(std::uintptr_t address, std::uintptr_t) noexcept {
+  auto* g = reinterpret_cast<Goroutine*>(address);
+  const UsualPlace place(WEFT_FRAME_OF_COLD_CALL);
+  if (!place.is_usual || !trace::usual_leave(trace::format::Event::kGoBlock, place.p_mark(), &g->mark,
+                                             static_cast<trace::Reason>(g->wait_reason), place.chain))
+    tell_move(g, GStatus::kRunning, GStatus::kWaiting, WEFT_FRAME_OF_COLD_CALL);
+}
+
+void trace_stop(std::uintptr_t address, std::uintptr_t) noexcept {
+  auto* g = reinterpret_cast<Goroutine*>(address);
+  const UsualPlace place(WEFT_FRAME_OF_COLD_CALL);
+  if (!place.is_usual || !trace::usual_leave(trace::format::Event::kGoStop, place.p_mark(), &g->mark,
+                                             is_preempted() ? kReasonPreempted : kReasonYield, place.chain))
+    tell_move(g, GStatus::kRunning, GStatus::kRunnable, WEFT_FRAME_OF_COLD_CALL);
+}
+
+void trace_unblock(std::uintptr_t address, std::uintptr_t) noexcept {
+  auto* g = reinterpret_cast<Goroutine*>(address);
+  const UsualPlace place(WEFT_FRAME_OF_COLD_CALL);
+  if (!place.is_usual || !trace::usual_unblock(place.p_mark(), place.g_mark(), &g->mark, g->id, place.chain))
+    tell_move(g, GStatus::kWaiting, GStatus::kRunnable, WEFT_FRAME_OF_COLD_CALL);
+}
+
+void trace_start(std::uintptr_t address, std::uintptr_t at_once) noexcept {
+  auto* g = reinterpret_cast<Goroutine*>(address);
+  Processor* p = os::current_p();
+  if (p == nullptr || !trace::usual_start(&p->mark, &g->mark, g->id, at_once != 0))
+    tell_move(g, GStatus::kRunnable, GStatus::kRunning, WEFT_FRAME_OF_COLD_CALL);
+}
+
 void trace_acquire(Processor& p) noexcept {
   trace::Place place;
   place.p = &p.mark;
@@ -128,7 +185,7 @@ void trace_spawn(std::uintptr_t bits, std::uintptr_t) noexcept {
   }
   trace::Place place = WEFT_PLACE_OF_COLD_CALL;
   void* pcs[WalkedStack::kMax];
-  if (place.frame != nullptr) skip_runtime(place, pcs);
+  if (place.chain.frame != nullptr) skip_runtime(place, pcs);
   trace::go_create(place, {&extra.mark, extra.id, origin_of(*record.record())});
 }
 

@@ -73,7 +73,10 @@ class Collector {
       serve_requests();
       if (snapshot_wanted.exchange_relaxed(0) != 0) snapshot_to_path();
       if (recorder.is_on() && os::now_ns() >= next_sample_ns()) sample_threads();
-      if (recorder.is_on() && (os::now_ns() >= next_end_ns_ || recorder.wants_collecting())) next_generation();
+      if (recorder.is_on() && (os::now_ns() >= next_end_ns_ || recorder.wants_collecting())) {
+        next_generation();
+        if (recorder.has_written_much()) doorbell.signal();  // nobody else will: that was passed while we wrote
+      }
     }
   }
 
@@ -206,19 +209,19 @@ class Collector {
   void plan_next_end() { next_end_ns_ = os::now_ns() + generation_ns.load_relaxed(); }
 
   // Where a generation goes.
-  void take(std::string bytes) {
-    generations_written.fetch_add_relaxed(1);
-    bytes_written.fetch_add_relaxed(bytes.size());
+  void take(FinishedGeneration generation) {
     events_lost.store_relaxed(recorder.lost_events());
     if (fd_ >= 0) {
-      const int error = write_all(fd_, bytes);
+      const int error = generation.write_to(fd_);
       if (error == 0) {
-        file_size_ += static_cast<std::int64_t>(bytes.size());
+        file_size_ += static_cast<std::int64_t>(generation.size());
       } else {
         give_up_file(error);
       }
     }
-    if (flight_) window_.add(std::move(bytes), os::now_ns());
+    if (flight_) window_.add(generation.text(), os::now_ns());
+    generations_written.fetch_add_relaxed(1);
+    bytes_written.fetch_add_relaxed(generation.size());
   }
 
   // The file stays readable: it ends with the last whole generation.

@@ -33,11 +33,14 @@ std::uint32_t number_of(Lane& lane, void* const* pcs, std::size_t count) noexcep
 
 std::uint32_t stack_of(Lane& lane, const Place& place) noexcept {
   if (WEFT_UNLIKELY(place.pcs != nullptr)) return number_of(lane, place.pcs, place.pc_count);
-  if (place.frame == nullptr) return 0;
+  const FrameChain& chain = place.chain;
+  if (chain.frame == nullptr) return 0;
+  if (const std::uint32_t known = lane.chains.find(chain, lane.generation); WEFT_LIKELY(known != 0)) return known;
   void* pcs[kFrames];
-  const std::size_t count =
-      os::capture_from_frame_pointer(place.frame, nullptr, place.stack_low, place.stack_high, pcs, kFrames);
-  return number_of(lane, pcs, count);
+  const std::size_t count = os::capture_from_frame_pointer(chain.frame, nullptr, chain.low, chain.high, pcs, kFrames);
+  const std::uint32_t number = number_of(lane, pcs, count);
+  if (number != 0) lane.chains.remember(chain, lane.generation, number);
+  return number;
 }
 
 std::uint32_t stack_of_entry(Lane& lane, const void* entry) noexcept {

@@ -22,15 +22,19 @@ struct Mark {
   base::Atom<std::uint64_t> word{0};
 };
 
+// Where frame pointers lead: from `frame` up, between the ends of the stack.
+struct FrameChain {
+  const void* frame = nullptr;  // null: nowhere
+  const void* low = nullptr;
+  const void* high = nullptr;
+};
+
 struct Place {
   Mark* p = nullptr;  // null: the thread holds no P
   std::uint64_t p_id = 0;
   Mark* g = nullptr;  // null: the thread runs no goroutine, or one that is on its way out
   std::uint64_t g_id = 0;
-  // Where frame pointers may lead; no stack is recorded without it.
-  const void* stack_low = nullptr;
-  const void* stack_high = nullptr;
-  const void* frame = nullptr;
+  FrameChain chain;  // no stack is recorded without it
   // Or the stack itself, where somebody has walked it already.
   void* const* pcs = nullptr;
   std::size_t pc_count = 0;

@@ -7,6 +7,7 @@
 #include "base/cache_line.h"
 #include "trace/emit.h"
 #include "trace/format.h"
+#include "trace/known_chains.h"
 
 // A thread's part of the recorder: where it writes, and what readers will know of it after what it has written.
 namespace weft::trace {
@@ -14,10 +15,13 @@ namespace weft::trace {
 // One batch of events. Taken from a pool, filled by one thread, emptied by the collector.
 struct Buffer {
   static constexpr std::size_t kBytes = 16 * 1024;
+  static constexpr std::size_t kHeaderRoom = 48;
   Buffer* next = nullptr;
   std::uint64_t time = 0;  // of the batch: the first event's
-  std::uint32_t used = 0;  // advanced when an event is complete
-  unsigned char data[kBytes - 24];
+  std::uint32_t used = 0;  // when it is no longer written to
+  std::uint32_t header = 0;
+  unsigned char header_room[kHeaderRoom];  // the batch's header is put before its data, when its size is known
+  unsigned char data[kBytes - 24 - kHeaderRoom];
 };
 static_assert(sizeof(Buffer) == Buffer::kBytes && sizeof(Buffer::data) <= format::kMaxBatch);
 
@@ -39,34 +43,43 @@ struct Word {
 struct alignas(base::kCacheLine) Lane {
   using GoStatus = format::GoStatus;
 
-  // Held by the thread while it writes, and by the collector while it takes what was written. Nobody sleeps holding it.
-  base::Atom<std::uint32_t> busy{0};
-  base::Atom<bool> inside{false};  // this thread's: a signal handler must not wait for itself
-  std::uint32_t generation = 0;    // the thread last wrote in it
-  std::uint64_t thread = 0;        // its kernel id: the M's number in the trace
-  std::uint64_t time = 0;          // of this section
-  std::uint64_t last_time = 0;     // of the last event
-  std::uint64_t lost = 0;
+  // Odd while the thread is in a section, another number in each.
+  base::Atom<std::uint32_t> section{0};
+  std::uint32_t generation = 0;  // the thread last wrote in it
+  std::uint64_t last_time = 0;   // of the last event
 
   // What a reader knows: the P and the goroutine on this thread.
   Mark* p = nullptr;
-  std::uint64_t p_id = 0;
+  Mark* g = nullptr;
   bool p_in_call = false;    // it may be taken away at any time
   bool p_was_taken = false;  // from a call, in this recording: readers may still be waiting for the taker's word
-  std::uint64_t p_word = 0;  // the P's word then: another one means that it is gone
-  Mark* g = nullptr;
-  std::uint64_t g_id = 0;
   bool g_in_call = false;
+
+  struct Written {
+    unsigned char* at = nullptr;     // in the last buffer: after the last complete event
+    unsigned char* limit = nullptr;  // a section may begin before it
+    Buffer* first = nullptr;
+    Buffer* last = nullptr;
+
+    void close_last() noexcept {
+      if (last != nullptr) last->used = static_cast<std::uint32_t>(at - last->data);
+    }
+  } written[2];  // by parity of the generation
+  Written& open() noexcept { return written[generation & 1]; }
+
+  std::uint64_t p_id = 0;
+  std::uint64_t p_word = 0;  // the P's word when its call began: another one means that it is gone
+  std::uint64_t g_id = 0;
   GoStatus g_status() const noexcept { return g_in_call ? GoStatus::kSyscall : GoStatus::kRunning; }
   // False after a gap in which the goroutine ended: its mark is another one's, which does not run yet by what was recorded.
   bool g_is_still_there() const noexcept {
     return Word::state(g->word.load_relaxed()) == static_cast<std::uint8_t>(g_status());
   }
 
-  struct Written {
-    Buffer* first = nullptr;
-    Buffer* last = nullptr;
-  } written[2];  // by parity of the generation
+  std::uint64_t time = 0;    // of this section
+  std::uint64_t thread = 0;  // its kernel id: the M's number in the trace
+  base::Atom<std::uint64_t> lost{0};
+  std::uint64_t lost_counted = 0;  // the collector's
 
   struct KnownStack {
     std::uint64_t hash = 0;
@@ -75,6 +88,7 @@ struct alignas(base::kCacheLine) Lane {
   };
   static constexpr std::size_t kKnownStacks = 256;
   KnownStack stacks[kKnownStacks];
+  KnownChains chains;
 
   base::Atom<bool> ended{false};  // the thread is gone
   Lane* next = nullptr;

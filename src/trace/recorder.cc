@@ -8,6 +8,7 @@
 #include "os/clock.h"
 #include "os/keep_errno.h"
 #include "os/memory.h"
+#include "os/process_barrier.h"
 #include "os/thread.h"
 #include "trace/batch.h"
 
@@ -22,63 +23,39 @@ constinit Recorder recorder;
 
 namespace {
 
-#if defined(__x86_64__)
-constexpr unsigned kTimeShift = 4;  // some 6 ns: differences take a byte less
-#else
-constexpr unsigned kTimeShift = 0;
-#endif
-
 constexpr std::size_t kSectionBytes = kSectionEvents * format::kMaxTimedEvent;
-// A generation ends early when so much has been written: memory stays bounded while the sink keeps up.
-constexpr std::size_t kGenerationBytes = 16 * 1024 * 1024;
+// A generation ends early when so much has been written: it is on its way to the file while the next one is being written, in buffers that
+// are still in the processor's caches.
+constexpr std::size_t kGenerationBytes = 4 * 1024 * 1024;
 
-thread_local constinit Lane* current_lane = nullptr;
 thread_local constinit bool thread_ended = false;
 
 // At the thread's end its lane is free to be reused once the collector has emptied it.
 struct LaneOwner {
   bool armed = false;
   WEFT_OF_THE_THREAD ~LaneOwner() {
-    if (current_lane != nullptr) current_lane->ended.store_release(true);  // pairs: lane.ended
-    current_lane = nullptr;
+    Lane* lane = os::current_lane();
+    if (lane != nullptr) lane->ended.store_release(true);  // pairs: lane.ended
+    os::set_current_lane(nullptr);
     thread_ended = true;
   }
 };
 thread_local LaneOwner lane_owner;
-
-// Two samples far enough apart for a frequency that is right to 1e-5: one number holds for the whole file.
-std::uint64_t measure_frequency() noexcept {
-  const std::int64_t from_ns = os::now_ns();
-  const std::uint64_t from = os::ticks();
-  timespec pause{0, 5'000'000};
-  while (nanosleep(&pause, &pause) != 0) {
-  }
-  const std::int64_t to_ns = os::now_ns();
-  const std::uint64_t to = os::ticks();
-  const auto per_second =
-      static_cast<__uint128_t>(to - from) * 1'000'000'000u / static_cast<std::uint64_t>(to_ns - from_ns);
-  return std::max<std::uint64_t>(static_cast<std::uint64_t>(per_second >> kTimeShift), 1);
-}
 
 }  // namespace
 
 // The first access registers its destructor.
 WEFT_OF_THE_THREAD void prepare_thread() noexcept { lane_owner.armed = true; }
 
-std::uint64_t Recorder::now() const noexcept {
-  const std::uint64_t base = base_ticks_.load_relaxed();  // first: it is never later than the ticks
-  return ((os::ticks() - base) >> kTimeShift) + 1;
-}
-
 // --- lanes ---
 
 WEFT_OF_THE_THREAD Lane* Recorder::own_lane() noexcept {
-  if (WEFT_LIKELY(current_lane != nullptr)) return current_lane;
+  if (Lane* known = os::current_lane(); WEFT_LIKELY(known != nullptr)) return known;
   if (thread_ended) return nullptr;  // destructors of thread_locals that use weft: their events are nobody's
   Lane* lane = new_lane();
   if (lane == nullptr) return nullptr;
   prepare_thread();
-  current_lane = lane;
+  os::set_current_lane(lane);
   return lane;
 }
 
@@ -115,54 +92,56 @@ Lane* Recorder::new_lane() noexcept {
 Lane* Recorder::enter() noexcept {
   Lane* lane = own_lane();
   if (WEFT_UNLIKELY(lane == nullptr)) {
-    if (generation_.load_relaxed() != 0) suspended_.store_relaxed(true);
+    if (is_on()) state_.fetch_or_relaxed(kSuspended);
     return nullptr;
   }
-  if (WEFT_UNLIKELY(lane->inside.load_relaxed())) {
+  const std::uint32_t section = lane->section.load_acquire();  // pairs: lane.section
+  if (WEFT_UNLIKELY(section % 2 != 0)) {
     // A signal handler in the middle of a section: its event is lost, the trace has a gap.
-    suspended_.store_relaxed(true);
+    state_.fetch_or_relaxed(kSuspended);
     return nullptr;
   }
-  lane->inside.store_relaxed(true);
-  for (unsigned looks = 0; WEFT_UNLIKELY(lane->busy.exchange_acquire(1) != 0); ++looks) {  // pairs: lane.busy
-    if (looks < 100) {
-      base::cpu_relax();
-    } else {
-      sched_yield();
-    }
+  lane->section.store_relaxed(section + 1);
+  base::compiler_fence();
+  std::uint64_t state = state_.load_acquire();  // pairs: trace.generation
+  if (WEFT_UNLIKELY((state & kNeedsFence) != 0)) {
+    base::full_fence();             // pairs: trace.barrier
+    state = state_.load_acquire();  // pairs: trace.generation
   }
-  const std::uint32_t generation = generation_.load_acquire();  // pairs: trace.generation
+  const std::uint32_t generation = generation_of(state);
   if (WEFT_LIKELY(generation != 0)) {
-    if (WEFT_LIKELY(!suspended_.load_relaxed())) {  // set before what could depend on the loss was published
+    if (WEFT_LIKELY((state & kSuspended) == 0)) {  // set before what could depend on the loss was published
       lane->time = std::max(now(), lane->last_time);
       if (WEFT_LIKELY(lane->generation == generation) ? WEFT_LIKELY(make_room(*lane))
                                                       : begin_generation(*lane, generation))
         return lane;
     }
-    ++lane->lost;
+    lane->lost.bump();
   }
   leave(*lane);
   return nullptr;
 }
 
 bool Recorder::make_room(Lane& lane) noexcept {
-  Lane::Written& written = lane.written[lane.generation & 1];
-  if (WEFT_LIKELY(written.last != nullptr && written.last->used + kSectionBytes <= sizeof(Buffer::data))) return true;
+  Lane::Written& written = lane.open();
+  if (WEFT_LIKELY(written.at < written.limit)) return true;
   Buffer* buffer = take_buffer();
   if (buffer == nullptr) {
-    suspended_.store_relaxed(true);
+    state_.fetch_or_relaxed(kSuspended);
     return false;
   }
   buffer->next = nullptr;
-  buffer->used = 0;
   buffer->time = lane.time;
   lane.last_time = lane.time;
+  written.close_last();
   if (written.last != nullptr) {
     written.last->next = buffer;
   } else {
     written.first = buffer;
   }
   written.last = buffer;
+  written.at = buffer->data;
+  written.limit = buffer->data + sizeof buffer->data - kSectionBytes;
   return true;
 }
 
@@ -204,15 +183,16 @@ bool Recorder::begin_generation(Lane& lane, std::uint32_t generation) noexcept {
 }
 
 bool Recorder::follow(Lane& lane) noexcept {
-  const std::uint32_t generation = generation_.load_acquire();  // pairs: trace.generation
-  if (generation != 0 && !suspended_.load_relaxed() && begin_generation(lane, generation)) return true;
-  ++lane.lost;
+  const std::uint64_t state = state_.load_acquire();  // pairs: trace.generation
+  if (generation_of(state) != 0 && (state & kSuspended) == 0 && begin_generation(lane, generation_of(state)))
+    return true;
+  lane.lost.bump();
   return false;
 }
 
 void Recorder::suspend(Lane& lane) noexcept {
-  suspended_.store_relaxed(true);
-  ++lane.lost;
+  state_.fetch_or_relaxed(kSuspended);
+  lane.lost.bump();
   const os::KeepErrno keep;
   ring_();
 }
@@ -245,19 +225,29 @@ Buffer* Recorder::take_buffer() noexcept {
   return buffer;
 }
 
-void Recorder::give_buffers(Buffer* first) noexcept {
+void Recorder::give_buffers(Buffer* first, Buffer* last, std::size_t count) noexcept {
   buffers_lock_.lock_unranked();
-  while (first != nullptr) {
-    Buffer* next = first->next;
-    first->next = free_buffers_;
-    free_buffers_ = first;
-    buffers_in_use_.store_relaxed(buffers_in_use_.load_relaxed() - 1);
-    first = next;
-  }
+  last->next = free_buffers_;
+  free_buffers_ = first;
+  buffers_in_use_.store_relaxed(buffers_in_use_.load_relaxed() - count);
   buffers_lock_.unlock_unranked();
 }
 
 // --- collector ---
+
+// Two samples far enough apart for a frequency that is right to 1e-5: one number holds for the whole file.
+std::uint64_t Recorder::measure_frequency() noexcept {
+  const std::int64_t from_ns = os::now_ns();
+  const std::uint64_t from = os::ticks();
+  timespec pause{0, 5'000'000};
+  while (nanosleep(&pause, &pause) != 0) {
+  }
+  const std::int64_t to_ns = os::now_ns();
+  const std::uint64_t to = os::ticks();
+  const auto per_second =
+      static_cast<__uint128_t>(to - from) * 1'000'000'000u / static_cast<std::uint64_t>(to_ns - from_ns);
+  return std::max<std::uint64_t>(static_cast<std::uint64_t>(per_second >> kTimeShift), 1);
+}
 
 void Recorder::prepare(const std::vector<std::string>& fixed_strings) {
   if (frequency_ != 0) return;
@@ -272,60 +262,72 @@ void Recorder::begin_session() noexcept {
   base_ticks_.store_relaxed(os::ticks());
   lost_total_ = 0;
   loss_report_.store_relaxed(0);
-  suspended_.store_relaxed(false);
   epoch_.bump();
   first_generation_.store_relaxed(++last_generation_);
-  generation_.store_release(last_generation_);  // pairs: trace.generation
-  recording_flag.store_relaxed(1);              // who sees it late is met later
+  const std::uint64_t fence = os::enable_process_barrier() ? 0 : kNeedsFence;
+  state_.store_release(last_generation_ | fence);  // pairs: trace.generation
+  recording_flag.store_relaxed(1);                 // who sees it late is met later
 }
 
-bool Recorder::wants_collecting() const noexcept {
-  const std::uint32_t generation = generation_.load_relaxed();
-  return generation != 0 &&
-         (suspended_.load_relaxed() || buffers_in_use_.load_relaxed() * Buffer::kBytes >= kGenerationBytes ||
-          tables_[generation & 1]->is_half_full());
+bool Recorder::has_written_much() const noexcept {
+  return buffers_in_use_.load_relaxed() * Buffer::kBytes >= kGenerationBytes ||
+         tables_[generation_of(state_.load_relaxed()) & 1]->is_half_full();
 }
 
-void Recorder::lock_lane(Lane& lane, bool hurry) noexcept {
-  for (unsigned looks = 0; lane.busy.exchange_acquire(1) != 0; ++looks) {  // pairs: lane.busy
+// After it every thread is in a section whose number can be seen, or will read the new state.
+void Recorder::pass_barrier(bool all_have_fences) noexcept {
+  base::full_fence();  // pairs: trace.barrier
+  if (all_have_fences || os::process_barrier()) return;
+  // Forbidden in the middle of a session: there are sections without a fence. Their stores are on their way for less than a microsecond,
+  // unless the kernel interrupts the thread, which is a fence.
+  if (is_on()) state_.fetch_or_relaxed(kNeedsFence);
+  timespec pause{0, 1'000'000};
+  while (nanosleep(&pause, &pause) != 0) {
+  }
+}
+
+void Recorder::wait_for_section(Lane& lane, bool hurry) noexcept {
+  const std::uint32_t section = lane.section.load_acquire();  // pairs: lane.section
+  if (section % 2 == 0) return;
+  for (unsigned looks = 0; lane.section.load_acquire() == section; ++looks) {  // pairs: lane.section
     sched_yield();
     if (hurry && looks > 1000) return;  // it died in there: what is complete counts
   }
 }
 
-std::string Recorder::end_generation(bool last, bool hurry) {
-  const std::uint32_t ending = generation_.load_relaxed();
+FinishedGeneration Recorder::end_generation(bool last, bool hurry) {
   const std::uint32_t next = last ? 0 : ++last_generation_;
-  const bool gap = suspended_.load_relaxed();
   if (last) recording_flag.store_relaxed(0);
-  generation_.store_release(next);  // pairs: trace.generation
+  std::uint64_t state = state_.load_relaxed();
+  const auto following = [&] { return last ? 0 : next | (state & ~std::uint64_t{UINT32_MAX}); };
+  while (!state_.cas_acq_rel(state, following())) {  // pairs: trace.generation
+  }
+  const std::uint32_t ending = generation_of(state);
+  pass_barrier((state & kNeedsFence) != 0);
 
   // Lanes made from now on read the new generation. The list only grows at its end, and only we take from it.
   lanes_lock_.lock_unranked();
   Lane* lane = first_lane_;
   lanes_lock_.unlock_unranked();
-  std::string out;
+  FinishedGeneration finished;
   std::uint64_t time = now();
   Lane* previous = nullptr;
   while (lane != nullptr) {
-    lock_lane(*lane, hurry);
-    Buffer* first = lane->written[ending & 1].first;
-    lane->written[ending & 1] = {};
-    lost_total_ += lane->lost;
-    lane->lost = 0;
+    wait_for_section(*lane, hurry);
+    Lane::Written& written = lane->written[ending & 1];
+    written.close_last();
+    for (const Buffer* buffer = written.first; buffer != nullptr; buffer = buffer->next)
+      if (buffer->used != 0) time = std::min(time, buffer->time);
+    finished.add(written.first, ending, lane->thread);
+    written = {};
+    const std::uint64_t lost = lane->lost.load_relaxed();
+    lost_total_ += lost - lane->lost_counted;
+    lane->lost_counted = lost;
     const bool is_free = lane->ended.load_acquire() && lane->written[next & 1].first == nullptr;  // pairs: lane.ended
-    const std::uint64_t thread = lane->thread;
-    lane->busy.store_release(0);  // pairs: lane.busy
-    for (const Buffer* buffer = first; buffer != nullptr; buffer = buffer->next) {
-      if (buffer->used == 0) continue;
-      time = std::min(time, buffer->time);
-      append_batch(out, ending, thread, buffer->time, {reinterpret_cast<const char*>(buffer->data), buffer->used});
-    }
-    give_buffers(first);
     lanes_lock_.lock_unranked();
-    Lane* following = lane->next;
+    Lane* following_lane = lane->next;
     if (is_free) {
-      (previous != nullptr ? previous->next : first_lane_) = following;
+      (previous != nullptr ? previous->next : first_lane_) = following_lane;
       if (last_lane_ == lane) last_lane_ = previous;
       lane->next = free_lanes_;
       free_lanes_ = lane;
@@ -333,15 +335,19 @@ std::string Recorder::end_generation(bool last, bool hurry) {
       previous = lane;
     }
     lanes_lock_.unlock_unranked();
-    lane = following;
+    lane = following_lane;
   }
+  std::string& out = finished.tables();
   samples_.write(ending, time, *tables_[ending & 1], out);
   tables_[ending & 1]->write_and_clear(ending, time, out);
   std::string frequency(1, static_cast<char>(Event::kFrequency));
   append_number(frequency, frequency_);
   append_batch(out, ending, format::kNone, time, frequency);
-  if (gap && next != 0) resume(next);
-  return out;
+  if ((state & kSuspended) != 0 && next != 0) {
+    finished.copy_and_let_go();  // the reason may be that there are no more buffers
+    resume(next);
+  }
+  return finished;
 }
 
 // After a gap: nobody writes. What readers believe to be running is put to rest, and everybody is met anew.
@@ -351,7 +357,6 @@ void Recorder::resume(std::uint32_t generation) noexcept {
   lanes_lock_.unlock_unranked();
   bool all_closed = true;
   while (lane != nullptr) {
-    lock_lane(*lane, false);
     if (lane->generation >= first_generation() && (lane->p != nullptr || lane->g != nullptr)) {
       lane->time = std::max(now(), lane->last_time);
       if (lane->generation == generation ? make_room(*lane) : begin_generation(*lane, generation)) {
@@ -360,7 +365,6 @@ void Recorder::resume(std::uint32_t generation) noexcept {
         all_closed = false;
       }
     }
-    lane->busy.store_release(0);  // pairs: lane.busy
     lanes_lock_.lock_unranked();
     lane = lane->next;
     lanes_lock_.unlock_unranked();
@@ -368,7 +372,10 @@ void Recorder::resume(std::uint32_t generation) noexcept {
   if (!all_closed) return;  // no memory even for that: the next generation tries again
   loss_report_.store_relaxed(lost_total_ == 0 ? 1 : lost_total_);
   epoch_.bump();
-  suspended_.store_relaxed(false);
+  // What sets it again from now on is a new gap.
+  std::uint64_t state = state_.load_relaxed();
+  while (!state_.cas_acq_rel(state, (state & ~kSuspended) | kLossToReport)) {  // pairs: trace.generation
+  }
 }
 
 void Recorder::close_context(Lane& lane) noexcept {
@@ -409,7 +416,7 @@ std::vector<std::uint64_t> Recorder::threads() {
 
 void Recorder::forget_in_child() noexcept {
   recording_flag.store_relaxed(0);
-  generation_.store_relaxed(0);
+  state_.store_relaxed(0);
 }
 
 }  // namespace weft::trace

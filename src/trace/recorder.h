@@ -5,14 +5,20 @@
 #include <vector>
 
 #include "base/atomic.h"
+#include "base/cache_line.h"
+#include "os/clock.h"
+#include "os/current.h"
 #include "os/spin_lock.h"
 #include "trace/cpu_samples.h"
+#include "trace/finished_generation.h"
 #include "trace/lane.h"
 #include "trace/tables.h"
 
 // The recording side: threads write events into lanes of their own, in generations.
-//   Section     lane.busy is taken, then the generation is read: what a section writes belongs to that generation. The collector
-//               raises the generation first and takes each lane's lock once after: from then on nobody writes the old one.
+//   Section     the lane's number is made odd, then the generation is read: what a section writes belongs to that generation. The collector
+//               raises the generation, makes every thread pass a barrier, and waits until each lane's number has been even or another one:
+//               from then on nobody writes the old one. The thread that records needs no fence between its store and its load, which would
+//               be a tenth of an event's price (os/process_barrier.h; kNeedsFence where the kernel has none).
 //   Causality   an event is written before the change it tells of can be seen (emit.h), and the generation only grows: what
 //               depends on it is in the same generation or a later one. The same argument makes stopping, and giving up for
 //               lack of memory (`suspended`), leave a valid trace: what was written is closed under "happened before".
@@ -20,6 +26,7 @@
 //               first generation, as created in later ones. A change that was under way when the session began goes unrecorded
 //               and shows as a state other than the one remembered; sync() writes what lies between.
 //   Status      numbers start again in each generation: the first event of a goroutine or P in one is preceded by its status.
+//   Gaps        while `kSuspended` is set nobody writes, so after a generation that ended with it the lanes are the collector's.
 //   Rejected    a stopped world at the start (a goroutine that computes would hold it up); a list of all goroutines in each
 //               generation (a million of them: 8 MB a second).
 namespace weft::trace {
@@ -31,9 +38,10 @@ class Recorder {
   // --- threads ---
   Lane* enter() noexcept;  // null: not recording now
   void leave(Lane& lane) noexcept {
-    lane.busy.store_release(0);  // pairs: lane.busy
-    lane.inside.store_relaxed(false);
+    lane.section.store_release(lane.section.load_relaxed() + 1);  // pairs: lane.section
   }
+  // A section of the usual kind: goes on in the generation and buffer of the one before. Null: enter() may know more.
+  Lane* try_enter() noexcept;
   // In a section: goes on in the newest generation. That is the next one at most, for the collector waits for this lane.
   bool follow(Lane& lane) noexcept;
   std::uint32_t first_generation() const noexcept { return first_generation_.load_relaxed(); }
@@ -52,19 +60,21 @@ class Recorder {
 
   // Events lost in the last gap, once; 0: none to report.
   std::uint64_t take_loss_report() noexcept {
-    return WEFT_UNLIKELY(loss_report_.load_relaxed() != 0) ? loss_report_.exchange_relaxed(0) : 0;
+    if (WEFT_LIKELY((state_.load_relaxed() & kLossToReport) == 0)) return 0;
+    return (state_.fetch_and_relaxed(~kLossToReport) & kLossToReport) != 0 ? loss_report_.load_relaxed() : 0;
   }
 
   // --- collector ---
   void prepare(const std::vector<std::string>& fixed_strings);  // once
   void set_limit(std::size_t bytes) noexcept { limit_ = bytes; }
   void begin_session() noexcept;
-  bool is_suspended() const noexcept { return suspended_.load_relaxed(); }
-  bool is_on() const noexcept { return generation_.load_relaxed() != 0; }
-  bool wants_collecting() const noexcept;
-  // Ends the generation (and the session): returns it as it stands in a file. `hurry`: the process is dying, and a thread that
-  // holds its lane may never let go.
-  std::string end_generation(bool last, bool hurry);
+  bool is_suspended() const noexcept { return (state_.load_relaxed() & kSuspended) != 0; }
+  bool is_on() const noexcept { return generation_of(state_.load_relaxed()) != 0; }
+  bool wants_collecting() const noexcept { return is_on() && (is_suspended() || has_written_much()); }
+  bool has_written_much() const noexcept;
+  // Ends the generation (and the session). `hurry`: the process is dying, and a thread in its section may never leave it.
+  FinishedGeneration end_generation(bool last, bool hurry);
+  void give_buffers(Buffer* first, Buffer* last, std::size_t count) noexcept;  // a chain
   void introduce_waiting(Mark* mark, std::uint64_t seen_word, std::uint64_t id) noexcept;
   std::uint64_t lost_events() const noexcept { return lost_total_; }
   void set_doorbell(void (*ring)()) noexcept { ring_ = ring; }
@@ -72,34 +82,49 @@ class Recorder {
   CpuSamples& samples() noexcept { return samples_; }
   std::vector<std::uint64_t> threads();  // that have recorded something
 
-  std::uint64_t now() const noexcept;
+  std::uint64_t now() const noexcept {
+    const std::uint64_t base = base_ticks_.load_relaxed();  // first: it is never later than the ticks
+    return ((os::ticks() - base) >> kTimeShift) + 1;
+  }
 
  private:
+#if defined(__x86_64__)
+  static constexpr unsigned kTimeShift = 4;  // some 6 ns: differences take a byte less
+#else
+  static constexpr unsigned kTimeShift = 0;
+#endif
+  // Above the generation.
+  static constexpr std::uint64_t kSuspended = std::uint64_t{1} << 32;     // nothing is recorded for now: there is a gap
+  static constexpr std::uint64_t kLossToReport = std::uint64_t{1} << 33;  // there was one
+  static constexpr std::uint64_t kNeedsFence = std::uint64_t{1} << 34;    // sections begin with one
+  static std::uint32_t generation_of(std::uint64_t state) noexcept { return static_cast<std::uint32_t>(state); }
+
   Lane* own_lane() noexcept;
   Lane* new_lane() noexcept;
   bool begin_generation(Lane& lane, std::uint32_t generation) noexcept;
   bool make_room(Lane& lane) noexcept;
   Buffer* take_buffer() noexcept;
-  void give_buffers(Buffer* first) noexcept;
-  void lock_lane(Lane& lane, bool hurry) noexcept;
+  void pass_barrier(bool all_have_fences) noexcept;
+  static void wait_for_section(Lane& lane, bool hurry) noexcept;
+  static std::uint64_t measure_frequency() noexcept;
   void resume(std::uint32_t generation) noexcept;
   void close_context(Lane& lane) noexcept;
 
-  base::Atom<std::uint32_t> generation_{0};  // 0: off
+  alignas(base::kCacheLine) base::Atom<std::uint64_t> state_{
+      0};                                    // generation (0: off), and what is out of the ordinary
+  base::Atom<std::uint64_t> base_ticks_{0};  // handlers that take samples may be in the next session already
   base::Atom<std::uint32_t> first_generation_{0};
-  base::Atom<bool> suspended_{false};
   base::Atom<std::uint32_t> epoch_{0};
   base::Atom<std::uint64_t> loss_report_{0};
   base::Atom<std::uint64_t> inconsistencies_{0};
   base::Atom<const char*> last_inconsistency_{nullptr};
   std::uint32_t last_generation_ = 0;
-  base::Atom<std::uint64_t> base_ticks_{0};  // handlers that take samples may be in the next session already
-  std::uint64_t frequency_ = 0;              // time units a second
-  Tables* tables_[2] = {};  // made by prepare(), never destroyed: threads record until the process is gone
+  std::uint64_t frequency_ = 0;  // time units a second
+  Tables* tables_[2] = {};       // made by prepare(), never destroyed: threads record until the process is gone
 
   CpuSamples samples_;
 
-  os::SpinLock lanes_lock_;
+  alignas(base::kCacheLine) os::SpinLock lanes_lock_;  // not on the line that every event reads
   Lane* first_lane_ = nullptr;  // in order of their making: two threads may have had the same id one after the other
   Lane* last_lane_ = nullptr;
   Lane* free_lanes_ = nullptr;
@@ -114,6 +139,20 @@ class Recorder {
 };
 
 extern constinit Recorder recorder;
+
+inline Lane* Recorder::try_enter() noexcept {
+  Lane* lane = os::current_lane();
+  if (WEFT_UNLIKELY(lane == nullptr)) return nullptr;
+  const std::uint32_t section = lane->section.load_acquire();  // pairs: lane.section
+  if (WEFT_UNLIKELY(section % 2 != 0)) return nullptr;
+  lane->section.store_relaxed(section + 1);
+  base::compiler_fence();
+  const std::uint64_t state = state_.load_acquire();  // pairs: trace.generation
+  if (WEFT_LIKELY(state <= UINT32_MAX && state == lane->generation && lane->open().at < lane->open().limit))
+    return lane;
+  leave(*lane);
+  return nullptr;
+}
 
 // One section of the calling thread; null inside: not recording.
 class Section {
@@ -134,13 +173,13 @@ class Section {
 inline constexpr std::size_t kSectionEvents = 10;
 template <class... Numbers>
 inline void put(Lane& lane, format::Event event, Numbers... numbers) noexcept {
-  Buffer& buffer = *lane.written[lane.generation & 1].last;
-  unsigned char* at = buffer.data + buffer.used;
+  Lane::Written& written = lane.open();
+  unsigned char* at = written.at;
   *at++ = static_cast<unsigned char>(event);
   at = format::put_varint(at, lane.time - lane.last_time);
   lane.last_time = lane.time;
   ((at = format::put_varint(at, static_cast<std::uint64_t>(numbers))), ...);
-  buffer.used = static_cast<std::uint32_t>(at - buffer.data);
+  written.at = at;
 }
 
 }  // namespace weft::trace

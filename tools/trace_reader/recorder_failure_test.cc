@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -18,6 +20,7 @@
 #include <thread>
 
 #include "support/sanitizers.h"
+#include "support/seccomp.h"
 #include "support/waiting.h"
 #include "trace/collector.h"
 #include "trace/recorder.h"
@@ -141,6 +144,45 @@ TEST_F(TraceOfTheEndDeathTest, a_crash_leaves_a_snapshot) {
               }),
               testing::KilledBySignal(SIGSEGV), "flight recorder: wrote");
   expect_valid(file, 1);
+}
+
+// Where the kernel gives no barrier for the whole process, each section has a fence of its own.
+TEST_F(TraceOfTheEndDeathTest, without_the_kernels_barrier_a_trace_is_valid) {
+  const RecordedTrace file("no-barrier");
+  EXPECT_EXIT(
+      {
+        if (!test::deny({{SYS_membarrier, ENOSYS}})) std::_Exit(77);
+        run([&] {
+          trace::set_generation_ns(kShortGenerationNs);
+          trace::start(file.path());
+          keep_busy_until([] { return generations() >= 5; });
+          trace::stop();
+        });
+        std::_Exit(trace::collector_counts().inconsistencies == 0 ? 0 : 1);
+      },
+      [](int status) { return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77); }, "");
+  if (file.bytes().empty()) GTEST_SKIP() << "no system call filters";
+  expect_valid(file, 5);
+}
+
+TEST_F(TraceOfTheEndDeathTest, losing_the_kernels_barrier_on_the_way_leaves_a_valid_trace) {
+  const RecordedTrace file("lost-barrier");
+  EXPECT_EXIT(
+      {
+        run([&] {
+          trace::set_generation_ns(kShortGenerationNs);
+          trace::start(file.path());
+          keep_busy_until([] { return generations() >= 3; });
+          if (!test::deny({{SYS_membarrier, EPERM}})) std::_Exit(77);
+          const std::uint64_t before = generations();
+          keep_busy_until([&] { return generations() >= before + 5; });
+          trace::stop();
+        });
+        std::_Exit(trace::collector_counts().inconsistencies == 0 ? 0 : 1);
+      },
+      [](int status) { return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77); }, "");
+  if (!file.check().ok() && file.check().generations < 5) GTEST_SKIP() << "no system call filters";
+  expect_valid(file, 8);
 }
 
 TEST(FlightRecorder, writes_a_snapshot_when_the_signal_comes) {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+
+// What the frame pointer points at: both machines keep two words there.
+namespace weft::os {
+
+struct FrameRecord {
+  std::uintptr_t caller;  // its frame pointer
+  std::uintptr_t return_address;
+};
+
+// Is there a record at that address, above `lowest` and below the end of the stack? Up only: a chain that turns back would never end.
+inline bool leads_on(std::uintptr_t frame, std::uintptr_t lowest, std::uintptr_t high) noexcept {
+  return frame >= lowest && frame < high && high - frame >= sizeof(FrameRecord) && frame % alignof(FrameRecord) == 0;
+}
+
+// Return addresses may be signed on aarch64.
+inline std::uintptr_t strip_signature(std::uintptr_t address) noexcept {
+#if defined(__aarch64__)
+  register std::uintptr_t x30 asm("x30") = address;
+  asm("hint #7" : "+r"(x30));  // xpaclri: does nothing on cores without pointer authentication
+  return x30;
+#else
+  return address;
+#endif
+}
+
+// Stacks belong to somebody else, so sanitizers have an opinion about their words.
+#define WEFT_READS_STACKS __attribute__((no_sanitize("address"), no_sanitize("thread")))
+
+}  // namespace weft::os

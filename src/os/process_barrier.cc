@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#include "os/process_barrier.h"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/keep_errno.h"
+
+namespace weft::os {
+namespace {
+
+bool ask_kernel(int command) noexcept {
+  const KeepErrno keep;
+  return ::syscall(SYS_membarrier, command, 0, 0) == 0;
+}
+
+}  // namespace
+
+bool enable_process_barrier() noexcept { return ask_kernel(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
+bool process_barrier() noexcept { return ask_kernel(MEMBARRIER_CMD_PRIVATE_EXPEDITED); }
+
+}  // namespace weft::os

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "trace/lane.h"
+
+// What is left of a generation that nobody writes any more: the threads' batches, in the buffers they were written to, and its tables.
+// It goes from there into the file, or becomes a string.
+namespace weft::trace {
+
+class FinishedGeneration {
+ public:
+  FinishedGeneration() = default;
+  ~FinishedGeneration() { let_go(); }
+  FinishedGeneration(FinishedGeneration&& other) noexcept;
+  FinishedGeneration& operator=(FinishedGeneration&&) = delete;
+
+  // A thread's buffers, in their order; empty ones are left out.
+  void add(Buffer* first, std::uint64_t generation, std::uint64_t thread);
+  std::string& tables() noexcept { return tables_; }
+
+  std::size_t size() const noexcept { return size_ + tables_.size(); }
+  int write_to(int fd) const noexcept;  // 0, or an errno
+  std::string text() const;
+
+  // The buffers go back to the recorder; what they hold is kept as text.
+  void copy_and_let_go();
+
+ private:
+  void let_go() noexcept;
+
+  Buffer* first_ = nullptr;
+  Buffer* last_ = nullptr;
+  std::size_t count_ = 0, size_ = 0;  // of buffers; of what is in them
+  std::string tables_;                // and whatever else is no thread's
+};
+
+}  // namespace weft::trace
