@@ -72,7 +72,7 @@ TEST_F(KnownChainsTest, numbers_of_other_generations_are_unknown) {
 // Whatever word of the chain changes, the answer is what walking says: either the same stack or an unknown one.
 TEST_F(KnownChainsTest, any_changed_word_of_the_chain_is_noticed) {
   const std::vector<void*> original = stack_.walk(10);
-  for (std::size_t at : {10, 11, 20, 21, 40, 41})
+  for (std::size_t at : {10u, 11u, 20u, 21u, 40u, 41u})
     for (std::uintptr_t value : {std::uintptr_t{0}, std::uintptr_t{0x5000}, stack_.address(30), stack_.address(50),
                                  stack_.address(10), stack_.address(62), stack_.address(63), stack_.address(50) + 1}) {
       Stack changed = same_on_another_stack(stack_);

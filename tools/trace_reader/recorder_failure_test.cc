@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// test-timeout: 240
+// test-timeout: 400
 // Traces of processes that end badly, of sinks that are slow or full: what is there must be readable.
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -158,7 +158,8 @@ TEST_P(Trace, in_short_generations_is_valid) {
   for (std::chrono::milliseconds length(50); generations <= 5 && length < std::chrono::seconds(5); length *= 2) {
     run([&] {
       trace::start(file.path());
-      for (const auto end = std::chrono::steady_clock::now() + length; std::chrono::steady_clock::now() < end;) work(60);
+      for (const auto end = std::chrono::steady_clock::now() + length; std::chrono::steady_clock::now() < end;)
+        work(60);
       trace::stop();
     });
     const Contents result = file.check();
@@ -199,20 +200,26 @@ TEST_P(Trace, snapshot_of_the_last_moments_is_valid) {
     wait_group sleepers;
     for (int i = 0; i < 10; ++i) sleepers.go([&] { static_cast<void>(gate.recv()); });
     trace::flight_recorder recorder(20ms);
-    work(40);
-    recorder.snapshot(first.path());
+    // On a busy machine hardly anything may have happened in the last 20 ms: then once more.
+    const auto snapshot = [&](const RecordedTrace& file) {
+      std::uint64_t events = 0;
+      for (int attempt = 0; attempt < 20 && events <= 100; ++attempt) {
+        work(40);
+        recorder.snapshot(file.path());
+        const Contents result = file.check();
+        ASSERT_TRUE(result.ok()) << result.error;
+        events = result.events;
+      }
+      EXPECT_GT(events, 100u);
+    };
+    snapshot(first);
     work(40);
     gate.close();
     sleepers.wait();
-    recorder.snapshot(second.path());
+    snapshot(second);
   });
   trace::set_generation_ns(1'000'000'000);
-  for (const RecordedTrace* file : {&first, &second}) {
-    const Contents result = file->check();
-    EXPECT_TRUE(result.ok()) << result.error;
-    EXPECT_GT(result.events, 100u);
-    expect_go_reads(*file);
-  }
+  for (const RecordedTrace* file : {&first, &second}) expect_go_reads(*file);
   expect_consistent();
 }
 
