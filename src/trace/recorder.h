@@ -18,7 +18,8 @@
 //   Section     the lane's number is made odd, then the generation is read: what a section writes belongs to that generation. The collector
 //               raises the generation, makes every thread pass a barrier, and waits until each lane's number has been even or another one:
 //               from then on nobody writes the old one. The thread that records needs no fence between its store and its load, which would
-//               be a tenth of an event's price (os/process_barrier.h; kNeedsFence where the kernel has none).
+//               take 2 ns of an event's 13 or more (os/process_barrier.h; kNeedsFence where the kernel has none). Numbers are made odd by plain
+//               stores: who sees another odd one than before sees what was written before it, for both are stores of the same word.
 //   Causality   an event is written before the change it tells of can be seen (emit.h), and the generation only grows: what
 //               depends on it is in the same generation or a later one. The same argument makes stopping, and giving up for
 //               lack of memory (`suspended`), leave a valid trace: what was written is closed under "happened before".
