@@ -41,6 +41,7 @@ CollectorSetup* collector_setup = nullptr;  // never destroyed
 os::Note doorbell;
 base::Atom<Request*> requests{nullptr};
 base::Atom<Thread> thread_state{Thread::kNone};
+base::Atom<pid_t> thread_id{0};
 base::Atom<std::uint32_t> snapshot_wanted{0};
 base::Atom<std::uint32_t> finish_wanted{0};
 base::Atom<std::int64_t> generation_ns{1'000'000'000};
@@ -266,6 +267,7 @@ class Collector {
 };
 
 void collector_main(void*) {
+  thread_id.store_relaxed(os::thread_id());
   os::survive_broken_pipes();  // a trace may go to a pipe; whoever reads it may end
   std::vector<std::string> fixed{kLostEventsText};
   fixed.insert(fixed.end(), collector_setup->reasons.begin(), collector_setup->reasons.end());
@@ -349,7 +351,12 @@ void finish(Ending ending, std::int64_t limit_ns) noexcept {
   const bool first = finish_wanted.cas_acq_rel(nobody, 1 + static_cast<std::uint32_t>(ending));  // pairs: trace.finish
   if (!first) return;  // somebody else ends the process
   doorbell.signal();
-  finished.wait(os::now_ns() + limit_ns);
+  // On a busy machine its work takes long; one that waits for a lock of the thread that crashed will wait for ever.
+  constexpr int kMostLimits = 10;
+  for (int i = 0; i < kMostLimits; ++i) {
+    const std::int64_t used = os::cpu_time_ns(thread_id.load_relaxed());
+    if (finished.wait(os::now_ns() + limit_ns) || os::cpu_time_ns(thread_id.load_relaxed()) == used) return;
+  }
 }
 
 void forget_collector_in_child() noexcept {

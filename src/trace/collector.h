@@ -32,7 +32,7 @@ int write_snapshot(int fd) noexcept;  // does not take it
 void set_snapshot_path(const char* path) noexcept;
 // In a signal handler: snapshot soon.
 void request_snapshot() noexcept;
-// The process ends: completes the file within the limit. Any thread, also one that has crashed in the middle of anything.
+// The process ends: completes the file, unless nothing happens for `limit_ns`. Any thread, also one that has crashed in the middle of anything.
 enum class Ending { kExit, kCrash };
 void finish(Ending ending, std::int64_t limit_ns) noexcept;
 

@@ -27,6 +27,8 @@ constexpr std::size_t kSectionBytes = kSectionEvents * format::kMaxTimedEvent;
 // A generation ends early when so much has been written: it is on its way to the file while the next one is being written, in buffers that
 // are still in the processor's caches.
 constexpr std::size_t kGenerationBytes = 4 * 1024 * 1024;
+// For a thread of a dying process to end its section: it may be waiting for a processor, or be the one that crashed.
+constexpr std::int64_t kDyingSectionNs = 500'000'000;
 
 thread_local constinit bool thread_ended = false;
 
@@ -286,13 +288,15 @@ void Recorder::pass_barrier(bool all_have_fences) noexcept {
   }
 }
 
-void Recorder::wait_for_section(Lane& lane, bool hurry) noexcept {
+bool Recorder::wait_for_section(Lane& lane, bool hurry) noexcept {
   const std::uint32_t section = lane.section.load_acquire();  // pairs: lane.section
-  if (section % 2 == 0) return;
-  for (unsigned looks = 0; lane.section.load_acquire() == section; ++looks) {  // pairs: lane.section
+  if (section % 2 == 0) return true;
+  const std::int64_t limit = hurry ? os::now_ns() + kDyingSectionNs : os::kForever;
+  while (lane.section.load_acquire() == section) {  // pairs: lane.section
+    if (hurry && os::now_ns() > limit) return false;
     sched_yield();
-    if (hurry && looks > 1000) return;  // it died in there: what is complete counts
   }
+  return true;
 }
 
 FinishedGeneration Recorder::end_generation(bool last, bool hurry) {
@@ -313,13 +317,15 @@ FinishedGeneration Recorder::end_generation(bool last, bool hurry) {
   std::uint64_t time = now();
   Lane* previous = nullptr;
   while (lane != nullptr) {
-    wait_for_section(*lane, hurry);
+    const bool is_closed = wait_for_section(*lane, hurry);
     Lane::Written& written = lane->written[ending & 1];
     written.close_last();
     for (const Buffer* buffer = written.first; buffer != nullptr; buffer = buffer->next)
       if (buffer->used != 0) time = std::min(time, buffer->time);
     finished.add(written.first, ending, lane->thread);
-    written = {};
+    if (is_closed)
+      written =
+          {};  // else it died in there: what is complete counts, and should it live after all, it goes on in its buffer
     const std::uint64_t lost = lane->lost.load_relaxed();
     lost_total_ += lost - lane->lost_counted;
     lane->lost_counted = lost;

@@ -106,7 +106,7 @@ class Recorder {
   bool make_room(Lane& lane) noexcept;
   Buffer* take_buffer() noexcept;
   void pass_barrier(bool all_have_fences) noexcept;
-  static void wait_for_section(Lane& lane, bool hurry) noexcept;
+  static bool wait_for_section(Lane& lane, bool hurry) noexcept;  // false: it does not end
   static std::uint64_t measure_frequency() noexcept;
   void resume(std::uint32_t generation) noexcept;
   void close_context(Lane& lane) noexcept;
