@@ -6,6 +6,8 @@ execute_process(COMMAND "${OBJDUMP}" -h "${ARCHIVE}" OUTPUT_VARIABLE headers COM
 string(REGEX MATCHALL "[ \t]\\.text[^ \t\n]*" names "${headers}")
 list(TRANSFORM names STRIP)
 list(REMOVE_DUPLICATES names)
+# What of the C++ library stands between the runtime and the user's code that it calls (sched/user_call.h) is neither's.
+list(FILTER names EXCLUDE REGEX "^\\.text\\.(unlikely\\.)?_ZNK?St(10stop_token|11stop_source|8functionI)")
 set(arguments "")
 foreach(name IN LISTS names)
   string(APPEND arguments "--rename-section ${name}=weft_text\n")

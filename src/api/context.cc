@@ -8,6 +8,7 @@
 #include "api/context_watch.h"
 #include "base/atomic.h"
 #include "os/ranked_mutex.h"
+#include "sched/user_call.h"
 #include "weft/go.h"
 #include "weft/time.h"
 
@@ -170,9 +171,9 @@ class Reached {
   static void notify(context_state* state) {
     for (const std::shared_ptr<context_hook>& hook : state->hooks) {  // nobody else touches them any more
       try {
-        go([hook] { hook->function(); });
+        go([hook] { sched::call_user(hook->function); });
       } catch (const std::bad_alloc&) {
-        hook->function();
+        sched::call_user(hook->function);
       }
     }
     state->hooks.clear();
@@ -181,7 +182,7 @@ class Reached {
       std::lock_guard guard(state->lock);
       stop = state->stop;
     }
-    if (stop) stop->request_stop();
+    if (stop) sched::request_stop_by_user(*stop);
   }
 
   context_state* root_;
@@ -404,7 +405,7 @@ std::stop_token context::stop_token() const {
     too_late = state->cancelled.load_relaxed();
     if (too_late) made = state->stop;
   }
-  if (too_late) made->request_stop();  // the cancellation may have looked before there was a source
+  if (too_late) sched::request_stop_by_user(*made);  // the cancellation may have looked before there was a source
   return token;
 }
 

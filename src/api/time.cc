@@ -8,6 +8,7 @@
 #include "os/ranked_mutex.h"
 #include "sched/preempt.h"
 #include "sched/timer_heap.h"
+#include "sched/user_call.h"
 #include "sched/waiter.h"
 #include "weft/detail/launch.h"
 #include "weft/error.h"
@@ -66,7 +67,7 @@ class function_timer {
         function_timer* timer;
         ~guard() { timer->release(); }
       } end{timer};
-      timer->function_();
+      sched::call_user(timer->function_);
     }
   };
 

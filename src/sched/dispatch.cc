@@ -293,9 +293,12 @@ inline void start_goroutine(Processor& p, Goroutine* g) noexcept {
   transition(g, GStatus::kDead, GStatus::kRunning);
 }
 
-// User code may run here (destructors of goroutine locals), so P is read afterwards.
+// User code may run here (destructors of goroutine locals), so P is read afterwards: it may have lost one.
 inline Processor& finish_goroutine(Goroutine* g) noexcept {
-  if (WEFT_UNLIKELY((g->flags & kGDetails) != 0)) clear_details(g);
+  if (WEFT_UNLIKELY((g->flags & kGDetails) != 0)) {
+    clear_details(g);
+    own_processor();
+  }
   Processor& p = *os::current_p();
   g->ready_at = 0;
   g->habits = {};

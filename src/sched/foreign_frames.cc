@@ -4,6 +4,8 @@
 #include <unwind.h>
 
 #include "os/code_range.h"
+#include "sched/preempt.h"
+#include "sched/user_call.h"
 
 extern "C" void weft_goroutine_main();
 
@@ -16,6 +18,7 @@ constexpr std::ptrdiff_t kUnwinderNeeds = 24 * 1024;  // of stack
 struct Walk {
   os::CodeRange program;
   std::size_t frames = 0;
+  RuntimeFrames runtime{true};
   bool reached_main = false;
   FramesOnStack found = {};
 };
@@ -30,6 +33,10 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
   const std::uintptr_t pc = _Unwind_GetIPInfo(context, &interrupted) - 1;
   if (interrupted != 0) {
     walk.found.in_handler = true;
+    return _URC_END_OF_STACK;
+  }
+  if (!walk.runtime.next(pc, _Unwind_GetRegionStart(context))) {
+    walk.found.in_runtime = true;
     return _URC_END_OF_STACK;
   }
   if (walk.program.begin != walk.program.end)

@@ -9,6 +9,9 @@
 //             are those stopped by signal (preempt.h). In statically linked programs nobody can tell.
 //   Handlers  of signals, installed without SA_ONSTACK, run on the goroutine's stack, in the middle of anything: of the runtime, too,
 //             with its locks held. There nobody gives way.
+//   Runtime   code of the runtime has no checks, but calls functions that do: what is inline in the headers that the program also
+//             includes (the linker takes the program's copy), an operator new of the program's. Whoever was called by the
+//             runtime, with a lock of its held or a P in its hands, does not give way.
 //   Price     unwinding, under a microsecond per frame, once per slice. Very deep stacks are not looked through: their
 //             goroutines stay on their thread, too.
 namespace weft::sched {
@@ -16,6 +19,8 @@ namespace weft::sched {
 struct FramesOnStack {
   bool foreign = false;     // code of other modules, or more than anybody looked at
   bool in_handler = false;  // of a signal
+  bool in_runtime = false;  // called by it
+  bool may_give_way() const noexcept { return !in_handler && !in_runtime; }
 };
 // On the goroutine's own stack.
 FramesOnStack look_at_frames(const Goroutine* g) noexcept;

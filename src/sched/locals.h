@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sched/user_call.h"
+
 // Values of goroutine_local objects of one goroutine.
 namespace weft::sched {
 
@@ -25,7 +27,7 @@ class Locals {
     while (!entries_.empty()) {
       const Entry entry = entries_.back();
       entries_.pop_back();
-      entry.operations->destroy(entry.value);
+      call_user(entry.operations->destroy, entry.value);
     }
   }
 

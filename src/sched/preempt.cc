@@ -20,6 +20,7 @@
 #include "sched/handoff.h"
 #include "sched/hooks.h"
 #include "sched/spawn.h"
+#include "sched/user_call.h"
 #include "weft/detail/preemptible_scope.h"
 
 // All code of libweft.a is in sections of this name (cmake/GatherText.cmake); absent where that step was left out.
@@ -43,19 +44,12 @@ constexpr std::size_t kLongestStack = 10'000;  // frames: about as many microsec
 struct StackWalk {
   const detail::preemptible_scope* scope = nullptr;
   bool interrupted = false;  // past the signal frame
+  RuntimeFrames runtime{false};
   bool clean = false;
   bool own_code = true;  // from the scope inwards: of the scope's module
   std::size_t frames = 0;
   WalkedStack user;
 };
-
-std::uintptr_t caller_of_user_code() noexcept {
-#if WEFT_ASAN || WEFT_TSAN
-  return reinterpret_cast<std::uintptr_t>(&weft_run_entry);
-#else
-  return reinterpret_cast<std::uintptr_t>(&weft_goroutine_main);
-#endif
-}
 
 _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
   StackWalk& walk = *static_cast<StackWalk*>(data);
@@ -64,7 +58,8 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
   if (exact != 0 || (WEFT_TSAN && !in_runtime(ip - 1))) walk.interrupted = true;
   if (!walk.interrupted) return _URC_NO_REASON;
   if (++walk.frames > kLongestStack) return _URC_END_OF_STACK;
-  const std::uintptr_t pc = exact != 0 ? ip : ip - 1;
+  const std::uintptr_t pc = exact != 0 ? ip : ip - 1, function = _Unwind_GetRegionStart(context);
+  if ((exact != 0 && in_runtime(pc)) || !walk.runtime.next(pc, function)) return _URC_END_OF_STACK;
   if (!in_runtime(pc)) {
     const bool inside = exact != 0 || _Unwind_GetCFA(context) <= reinterpret_cast<std::uintptr_t>(walk.scope);
     if (walk.scope != nullptr && inside)
@@ -72,8 +67,8 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
     if (walk.user.count < WalkedStack::kMax) walk.user.pcs[walk.user.count++] = reinterpret_cast<void*>(pc);
     return _URC_NO_REASON;
   }
-  walk.clean = exact == 0 && _Unwind_GetRegionStart(context) == caller_of_user_code();
-  return _URC_END_OF_STACK;
+  walk.clean = function == reinterpret_cast<std::uintptr_t>(&weft_goroutine_main);
+  return walk.clean ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 StackWalk walk_interrupted_stack(const Goroutine* g) noexcept {
@@ -154,8 +149,8 @@ void at_check(std::uintptr_t sp, std::size_t need) noexcept {
   }
   if (sp < reinterpret_cast<std::uintptr_t>(g->stack_bottom) || sp >= reinterpret_cast<std::uintptr_t>(g)) return;
   if (need > sp || sp - need < true_guard(g)) overflow(g, sp, need);
-  if (os::current_p() == nullptr && look_at_frames(g).in_handler)
-    return;  // an exile comes back at a check behind the handler
+  if (os::current_p() == nullptr && !look_at_frames(g).may_give_way())
+    return;  // an exile comes back at a check behind that
   arch::set_stack_guard(guard_of(g));
   Processor* p = own_processor();
   if (p == nullptr) return;
@@ -166,16 +161,25 @@ void at_check(std::uintptr_t sp, std::size_t need) noexcept {
     return;
   }
   const FramesOnStack frames = look_at_frames(g);
-  if (frames.in_handler) {
+  if (!frames.may_give_way()) {
     p->counters.bump(Counter::kPreemptsRefused);
     return;
   }
+  WEFT_DCHECK(!os::holds_any_rank(), "a goroutine gives way at a check holding none of the runtime's locks");
   p->counters.bump(Counter::kPreemptsDone);
   const ThreadKept kept(g, wants_thread_kept(g, frames));
   give_way();
 }
 
 }  // namespace
+
+std::uintptr_t entry_of_goroutines() noexcept {
+#if WEFT_ASAN || WEFT_TSAN
+  return reinterpret_cast<std::uintptr_t>(&weft_run_entry);
+#else
+  return reinterpret_cast<std::uintptr_t>(&weft_goroutine_main);
+#endif
+}
 
 bool in_runtime(std::uintptr_t pc) noexcept {
   return pc - reinterpret_cast<std::uintptr_t>(__start_weft_text) <

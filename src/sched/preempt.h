@@ -8,8 +8,8 @@
 //            becomes kGiveWay, so that the next compiled-in check (function entry, loop back-edge) calls at_check(); the
 //            flag of preempt_point() is set too. The true guard is computed from the G: that is the second copy.
 //   Vetoes   at_check() does nothing while the thread has no goroutine (g0), in signal handlers (on another stack, or found on
-//            this one: foreign_frames.h), where it has no P or is in a call, or the goroutine's no_preempt count is not zero
-//            (user regions; the runtime's own, where it calls user code with a lock held; a goroutine that has stopped the
+//            this one: foreign_frames.h), in functions that the runtime has called, where it has no P or is in a call, or the
+//            goroutine's no_preempt count is not zero (user regions; the runtime's own, where it calls user code with a lock held; a goroutine that has stopped the
 //            world). Spawning and waking are code of the runtime, which has no checks. A vetoed request stays on the P and is
 //            armed again when the veto ends, or made again.
 //   Exile    code without checks is interrupted by a signal. The handler looks at the stack: with nothing of the runtime on it,
@@ -38,6 +38,8 @@ inline std::uintptr_t guard_of(const Goroutine* g) noexcept {
 
 // Code of the library; never, where its text was not gathered.
 bool in_runtime(std::uintptr_t pc) noexcept;
+// Where the function begins that calls the closures of goroutines.
+std::uintptr_t entry_of_goroutines() noexcept;
 // A goroutine, not a search for one.
 bool runs_goroutine(const Processor& p) noexcept;
 // Any thread. The P's attention is set.

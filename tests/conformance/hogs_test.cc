@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -41,6 +42,43 @@ TEST_P(Hogs, let_others_run) {
     for (int i = 0; i < 100; ++i) weft::go([&] { ++ran; });
     while (ran < 100) weft::this_goroutine::sleep_for(1ms);  // this goroutine and its timers, too
     stop = true;
+  });
+}
+
+// Functions of timers and contexts, stop callbacks and destructors of locals are called by the runtime, not by a goroutine's closure.
+TEST_P(Hogs, that_the_runtime_calls_let_others_run) {
+  struct Computes {
+    std::function<void()> at_its_end;
+    ~Computes() { at_its_end(); }
+  };
+  static weft::goroutine_local<Computes> local;
+  const auto let_others_run = [](auto start_hog) {
+    std::atomic<bool> others_ran{false}, ended{false};
+    std::vector<weft::task<void>> others;
+    for (int i = 1; i < procs(); ++i) others.push_back(weft::spawn([&] { compute_until(others_ran); }));
+    start_hog([&] {
+      compute_until(others_ran);
+      ended = true;
+    });
+    auto last = weft::spawn([&] { others_ran = true; });
+    while (!ended) weft::this_goroutine::sleep_for(1ms);
+    last.join();
+  };
+  weft::run([&] {
+    let_others_run([](auto hog) { weft::after_func(0ms, hog); });
+    let_others_run([](auto hog) {
+      auto [context, cancel] = weft::with_cancel(weft::context::background());
+      weft::after_func(context, hog);
+      cancel();
+    });
+    let_others_run([](auto hog) {
+      auto [context, cancel] = weft::with_cancel(weft::context::background());
+      weft::go([hog, token = context.stop_token(), stop = cancel] {
+        const std::stop_callback callback(token, hog);
+        stop();
+      });
+    });
+    let_others_run([](auto hog) { weft::go([hog] { local->at_its_end = hog; }); });
   });
 }
 

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <new>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -21,6 +22,17 @@
 #include <weft/weft.h>
 
 #include "support/cases.h"
+
+// The program's own, with checks, is what the runtime calls, too: with locks held, or a P in hand.
+// (The sanitizers have theirs.)
+#if !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+__attribute__((noinline)) void* operator new(std::size_t size) {
+  void* memory = std::malloc(size);
+  return memory != nullptr ? memory : throw std::bad_alloc();
+}
+__attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
 
 namespace {
 
@@ -90,6 +102,8 @@ WEFT_CASE(same_results) {
 // Whatever a library keeps of the thread while it calls back is still true afterwards: it goes on on that thread.
 // check: run WEFT_MAXPROCS=4 WEFT_DEBUG=preempt --case=callbacks_keep_their_thread
 // check: stdout ^kept
+// There qsort_r is the program's own: the sanitizer's.
+// check: not-in tsan
 WEFT_CASE(callbacks_keep_their_thread) {
   struct Seen {
     pid_t thread = 0;
@@ -162,6 +176,8 @@ WEFT_CASE(helpers_of_the_runtime) {
 // place to give way: what the runtime holds there would stay held, and the mask of signals is the thread's.
 // check: run WEFT_MAXPROCS=2 WEFT_DEBUG=preempt --case=handlers_on_a_goroutines_stack
 // check: stdout ^undisturbed
+// There a handler is called later, as any function is, without a frame to know it by.
+// check: not-in tsan
 WEFT_CASE(handlers_on_a_goroutines_stack) {
   struct sigaction action{};
   action.sa_handler = on_own_stack;

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "sched/user_call.h"
+
+#include "sched/preempt.h"
+
+namespace weft::sched {
+
+// The empty statements: no jump instead of a call.
+__attribute__((noinline)) void call_user(void (*function)(void*), void* argument) {
+  function(argument);
+  asm volatile("");
+}
+__attribute__((noinline)) void call_user(const std::function<void()>& function) {
+  function();
+  asm volatile("");
+}
+__attribute__((noinline)) void request_stop_by_user(std::stop_source& stop) {
+  stop.request_stop();
+  asm volatile("");
+}
+
+namespace {
+bool calls_user(std::uintptr_t function) noexcept {
+  void (*const call_pointer)(void (*)(void*), void*) = call_user;
+  void (*const call_function)(const std::function<void()>&) = call_user;
+  return function == entry_of_goroutines() || function == reinterpret_cast<std::uintptr_t>(call_pointer) ||
+         function == reinterpret_cast<std::uintptr_t>(call_function) ||
+         function == reinterpret_cast<std::uintptr_t>(&request_stop_by_user);
+}
+}  // namespace
+
+bool RuntimeFrames::next(std::uintptr_t pc, std::uintptr_t function) noexcept {
+  if (!in_runtime(pc)) {
+    holds_nothing_ = false;
+    return true;
+  }
+  holds_nothing_ |= calls_user(function);
+  return holds_nothing_;
+}
+
+}  // namespace weft::sched
