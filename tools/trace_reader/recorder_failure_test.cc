@@ -42,8 +42,8 @@ using tools::RecordedTrace;
 
 constexpr std::int64_t kShortGenerationNs = 5'000'000;
 
-// Events, until the condition holds: not as many as there could be, for the condition may need another thread, which a busy machine keeps
-// waiting, and all of them are read after that.
+// Events, until the condition holds: fewer and fewer, for the condition may need another thread, which a busy machine keeps waiting, and all
+// of them are written and read after that.
 template <class Condition>
 void keep_busy_until(Condition&& done) {
   std::atomic<bool> over{false};
@@ -52,7 +52,7 @@ void keep_busy_until(Condition&& done) {
   group.go([&] {
     for (int n = 0; !over; ++n) {
       numbers.send(n);
-      if (n % 300 == 299) this_goroutine::sleep_for(1ms);
+      if (n % 300 == 299) this_goroutine::sleep_for((1 + n / 1000) * 1ms);
     }
     numbers.close();
   });
