@@ -6,13 +6,54 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <span>
+
+#include "arch/first_argument.h"
 
 namespace weft::arch {
-
-#if defined(__x86_64__)
 namespace {
 
-constexpr std::uintptr_t kPage = 4096, kSyscallBytes = 2, kNumberBytes = 5, kMostLoads = 15;
+// Calls that have done nothing yet when they return -EINTR. Some of them newer architectures do not have.
+bool waits_only(std::int64_t number) noexcept {
+  switch (number) {
+#if defined(__x86_64__)
+    case SYS_poll:
+    case SYS_select:
+    case SYS_epoll_wait:
+    case SYS_pause:
+#endif
+    case SYS_ppoll:
+    case SYS_pselect6:
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+    case SYS_futex:
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_recvmmsg:
+    case SYS_write:
+    case SYS_writev:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_semop:
+    case SYS_semtimedop:
+    case SYS_msgrcv:
+    case SYS_msgsnd:
+    case SYS_io_getevents:
+    case SYS_rt_sigtimedwait: return true;
+    default:                  return false;
+  }
+}
+
+constexpr std::uintptr_t kPage = 4096;  // the smallest; no code is read beyond the page of the call
+
+#if defined(__x86_64__)
+constexpr std::uintptr_t kSyscallBytes = 2, kNumberBytes = 5, kMostLoads = 15;
 
 // Length of an instruction that loads a register from another or from the stack; 0: it is another one.
 std::uintptr_t length_of_load(const unsigned char* code) noexcept {
@@ -43,43 +84,11 @@ std::int64_t call_before(std::uintptr_t pc) noexcept {
   }
   return -1;
 }
-
-bool waits_only(std::int64_t number) noexcept {
-  switch (number) {
-    case SYS_poll:
-    case SYS_ppoll:
-    case SYS_select:
-    case SYS_pselect6:
-    case SYS_nanosleep:
-    case SYS_clock_nanosleep:
-    case SYS_epoll_wait:
-    case SYS_epoll_pwait:
-    case SYS_epoll_pwait2:
-    case SYS_futex:
-    case SYS_read:
-    case SYS_readv:
-    case SYS_recvfrom:
-    case SYS_recvmsg:
-    case SYS_recvmmsg:
-    case SYS_write:
-    case SYS_writev:
-    case SYS_sendto:
-    case SYS_sendmsg:
-    case SYS_accept:
-    case SYS_accept4:
-    case SYS_semop:
-    case SYS_semtimedop:
-    case SYS_msgrcv:
-    case SYS_msgsnd:
-    case SYS_io_getevents:
-    case SYS_rt_sigtimedwait:
-    case SYS_pause:           return true;
-    default:                  return false;
-  }
-}
+#endif
 
 }  // namespace
 
+#if defined(__x86_64__)
 bool restart_interrupted_call(void* ucontext) noexcept {
   auto& registers = static_cast<ucontext_t*>(ucontext)->uc_mcontext.gregs;
   const auto pc = static_cast<std::uintptr_t>(registers[REG_RIP]);
@@ -95,8 +104,29 @@ bool restart_interrupted_call(void* ucontext) noexcept {
   registers[REG_RIP] = static_cast<greg_t>(pc - kSyscallBytes);
   return true;
 }
-#else
-bool restart_interrupted_call(void*) noexcept { return false; }
+#elif defined(__aarch64__)
+bool restart_interrupted_call(void* ucontext) noexcept {
+  auto& context = static_cast<ucontext_t*>(ucontext)->uc_mcontext;
+  const std::uintptr_t within = context.pc % kPage;
+  if (static_cast<std::int64_t>(context.regs[0]) != -EINTR || within < sizeof(aarch64::Instruction)) return false;
+  const std::span code(reinterpret_cast<const aarch64::Instruction*>(context.pc - within),
+                       kPage / sizeof(aarch64::Instruction));
+  const std::size_t call = within / sizeof(aarch64::Instruction) - 1;
+  const auto number = static_cast<std::int64_t>(context.regs[8]);
+  if (code[call] != aarch64::kSystemCall || !waits_only(number)) return false;
+  aarch64::Registers now{};
+  std::memcpy(now.general, context.regs, sizeof now.general);
+  now.stack = context.sp;
+  const auto first = aarch64::first_argument(code, call, now);
+  if (!first) return false;
+  context.regs[0] = *first;
+  if (number == SYS_nanosleep && context.regs[1] != 0) context.regs[0] = context.regs[1];
+  constexpr std::uint64_t kAbsolute = 1;
+  if (number == SYS_clock_nanosleep && (context.regs[1] & kAbsolute) == 0 && context.regs[3] != 0)
+    context.regs[2] = context.regs[3];  // the rest
+  context.pc -= sizeof(aarch64::Instruction);
+  return true;
+}
 #endif
 
 }  // namespace weft::arch

@@ -9,7 +9,8 @@
 //             interrupted are made again.
 //   Time      where the kernel says how much is left (select, ppoll, nanosleep) the rest is waited for; else (poll, epoll_wait,
 //             sockets with a time limit) the whole time again: who signals does so early in a call (service/sysmon.cc).
-//   Not seen  calls by syscall(2) and by C libraries that write them otherwise; aarch64, where the first argument is lost.
+//   aarch64   the number is still in its register, the first argument is not: arch/first_argument.h finds out.
+//   Not seen  calls by syscall(2) and by C libraries that write them otherwise (glibc from 2.41 on has one place for all).
 namespace weft::arch {
 
 // In the handler. True: the call will be made again when the handler returns.
