@@ -15,6 +15,7 @@
 #include "base/sanitizer.h"
 #include "os/clock.h"
 #include "os/keep_errno.h"
+#include "os/unwind_lock.h"
 #include "sched/dispatch.h"
 #include "sched/foreign_frames.h"
 #include "sched/handoff.h"
@@ -207,7 +208,15 @@ bool ask_by_signal(Processor& p) noexcept {
   std::lock_guard guard(scheduler.machines_lock);
   const Machine* m = p.m;
   if (m == nullptr || m->guard_slot == nullptr) return false;
-  return syscall(SYS_tgkill, getpid(), m->tid, scheduler.preempt_signal) == 0;
+  siginfo_t info{};
+  info.si_code = SI_QUEUE;
+  info.si_pid = getpid();
+  info.si_value.sival_ptr = &scheduler;
+  return syscall(SYS_rt_tgsigqueueinfo, getpid(), m->tid, scheduler.preempt_signal, &info) == 0;
+}
+
+bool is_preempt_signal(const siginfo_t& info) noexcept {
+  return info.si_code == SI_QUEUE && info.si_pid == getpid() && info.si_value.sival_ptr == &scheduler;
 }
 
 void on_preempt_signal(void* ucontext) noexcept {
@@ -216,7 +225,8 @@ void on_preempt_signal(void* ucontext) noexcept {
   Goroutine* g = os::current_g();
   Processor* p = os::current_p();
   if (!may_be_exiled(m, g, p)) return;  // it came too late
-  const StackWalk walk = g->no_preempt == 0 ? walk_interrupted_stack(g) : StackWalk{};
+  const bool may_walk = g->no_preempt == 0 && os::may_unwind_in_handler(m->tid);
+  const StackWalk walk = may_walk ? walk_interrupted_stack(g) : StackWalk{};
   if (!walk.clean) {
     p->counters.bump(Counter::kPreemptsRefused);
     return;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <signal.h>
+
 #include "arch/stack_guard.h"
 #include "sched/scheduler.h"
 
@@ -46,6 +48,8 @@ bool runs_goroutine(const Processor& p) noexcept;
 void ask_to_give_way(Processor& p) noexcept;
 // The M that runs p is asked by signal; false: there are too many exiles already, or nobody runs it.
 bool ask_by_signal(Processor& p) noexcept;
+// Sent by that, and by nobody else.
+bool is_preempt_signal(const siginfo_t& info) noexcept;
 
 // CPU time of the thread that runs p; -1: nobody, or not to be known.
 std::int64_t cpu_time_of_machine(const Processor& p) noexcept;

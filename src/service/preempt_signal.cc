@@ -9,13 +9,25 @@
 #include "arch/restart_call.h"
 #include "base/check.h"
 #include "os/backtrace.h"
+#include "os/unwind_lock.h"
 #include "sched/preempt.h"
 
 namespace weft::service {
 namespace {
 
-void on_signal(int, siginfo_t* info, void* context) {
-  if (info->si_code != SI_TKILL || info->si_pid != getpid()) return;
+struct sigaction previous{};  // of the program, where it chose a signal that it uses itself
+
+// Not one of ours: the program's, if it has a handler, else nobody's.
+void pass_on(int signal, siginfo_t* info, void* context) {
+  if ((previous.sa_flags & SA_SIGINFO) != 0) {
+    previous.sa_sigaction(signal, info, context);
+  } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+    previous.sa_handler(signal);
+  }
+}
+
+void on_signal(int signal, siginfo_t* info, void* context) {
+  if (!sched::is_preempt_signal(*info)) return pass_on(signal, info, context);
   arch::restart_interrupted_call(context);  // also where the signal comes too late: in a blocking call
   sched::on_preempt_signal(context);
 }
@@ -40,17 +52,24 @@ int install_preempt_signal(int wanted) {
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
-  if (signal != 0 && is_free(signal) && sigaction(signal, &action, nullptr) == 0) {
+  struct sigaction present{};
+  if (signal != 0 && sigaction(signal, nullptr, &present) == 0 && present.sa_sigaction != on_signal) {
+    previous = present;
+    action.sa_mask = previous.sa_mask;
+    action.sa_flags |= previous.sa_flags & SA_NODEFER;
+  }
+  if (signal != 0 && sigaction(signal, &action, nullptr) == 0) {
     os::warm_up_unwinder();
+    os::find_unwind_lock();
     return signal;
   }
   char text[256];
-  const int length = std::snprintf(text, sizeof text,
-                                   "weft: no signal to interrupt code that has no preemption checks (%s): goroutines "
-                                   "in such code keep their P; choose a "
-                                   "free one with WEFT_PREEMPT_SIGNAL\n",
-                                   wanted != 0 ? "the one of WEFT_PREEMPT_SIGNAL is in use, or cannot be handled"
-                                               : "all real-time signals are in use");
+  const int length = std::snprintf(
+      text, sizeof text,
+      "weft: no signal to interrupt code that has no preemption checks (%s): goroutines "
+      "in such code keep their P; choose a "
+      "free one with WEFT_PREEMPT_SIGNAL\n",
+      wanted != 0 ? "the one of WEFT_PREEMPT_SIGNAL cannot be handled" : "all real-time signals are in use");
   base::write_stderr(text, static_cast<std::size_t>(length));
   return 0;
 }

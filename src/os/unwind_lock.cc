@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "os/unwind_lock.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cstdint>
+#include <cstring>
+
+extern "C" [[gnu::weak]] const void* _Unwind_Find_FDE(void* pc, void* bases);
+
+namespace weft::os {
+namespace {
+
+const pthread_mutex_t* found = nullptr;  // written before there are signals
+
+#if defined(__x86_64__) && defined(__GLIBC__)
+bool is_mapped(const void* address, std::size_t bytes) noexcept {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<std::uintptr_t>(address) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(address) + bytes;
+  unsigned char resident[2];
+  return end - first <= 2 * page && mincore(reinterpret_cast<void*>(first), end - first, resident) == 0;
+}
+
+// The first `lea mutex(%rip), %rdi; call` of the search. What it calls is pthread_mutex_lock, by way of a table or not.
+const pthread_mutex_t* find_mutex(const unsigned char* code) noexcept {
+  constexpr std::size_t kSearched = 1024, kLoad = 7, kCall = 5;
+  if (!is_mapped(code, kSearched + kLoad + kCall)) return nullptr;
+  for (std::size_t at = 0; at < kSearched; ++at) {
+    const unsigned char* load = code + at;
+    if (load[0] != 0x48 || load[1] != 0x8d || load[2] != 0x3d || load[kLoad] != 0xe8) continue;
+    std::int32_t distance;
+    std::memcpy(&distance, load + 3, sizeof distance);
+    const auto* mutex = reinterpret_cast<const pthread_mutex_t*>(load + kLoad + distance);
+    return reinterpret_cast<std::uintptr_t>(mutex) % alignof(pthread_mutex_t) == 0 && is_mapped(mutex, sizeof *mutex)
+               ? mutex
+               : nullptr;
+  }
+  return nullptr;
+}
+#endif
+
+}  // namespace
+
+void find_unwind_lock() noexcept {
+#if defined(__x86_64__) && defined(__GLIBC__)
+  if (_Unwind_Find_FDE != nullptr) found = find_mutex(reinterpret_cast<const unsigned char*>(&_Unwind_Find_FDE));
+#endif
+}
+
+bool may_unwind_in_handler([[maybe_unused]] pid_t this_thread) noexcept {
+  if (found == nullptr) return true;
+#if defined(__GLIBC__)
+  // The thread that holds it may not have put its name down yet, or crossed it out already.
+  const volatile auto& mutex = found->__data;
+  return mutex.__lock == 0 || (mutex.__owner != this_thread && mutex.__owner != 0);
+#else
+  return true;
+#endif
+}
+
+}  // namespace weft::os
