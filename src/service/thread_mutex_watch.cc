@@ -226,6 +226,20 @@ int unlock(pthread_mutex_t* mutex) noexcept {
 
 bool is_taken(int result) noexcept { return result == 0 || result == EOWNERDEAD; }
 
+// Statically linked programs have the C library's own only if something else asks for it: then by trying again.
+WEFT_WATCH_TEXT int lock_until(pthread_mutex_t* mutex, clockid_t clock, const timespec* until) noexcept {
+  if (clock == CLOCK_REALTIME && real().timedlock != nullptr) return real().timedlock(mutex, until);
+  if (real().clocklock != nullptr) return real().clocklock(mutex, clock, until);
+  for (;;) {
+    if (const int result = real().trylock(mutex); result != EBUSY) return result;
+    timespec now{};
+    clock_gettime(clock, &now);
+    if (now.tv_sec > until->tv_sec || (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec)) return ETIMEDOUT;
+    const timespec kMoment{0, 200'000};
+    nanosleep(&kMoment, nullptr);
+  }
+}
+
 // Waits, and looks from time to time what the holder is about: it may be suspended later than this wait begins.
 WEFT_WATCH_TEXT int lock_contended(pthread_mutex_t* mutex, const Goroutine* g) noexcept {
   constexpr long kLookAgainNs = 20'000'000;
@@ -237,7 +251,7 @@ WEFT_WATCH_TEXT int lock_contended(pthread_mutex_t* mutex, const Goroutine* g) n
       until.tv_nsec -= 1'000'000'000;
       ++until.tv_sec;
     }
-    const int result = real().timedlock(mutex, &until);
+    const int result = lock_until(mutex, CLOCK_REALTIME, &until);
     if (result != ETIMEDOUT) return result;
   }
   return real().lock(mutex);
@@ -276,7 +290,7 @@ __attribute__((weak, visibility("default"))) WEFT_WATCH_TEXT int pthread_mutex_t
 __attribute__((weak, visibility("default"))) WEFT_WATCH_TEXT int pthread_mutex_timedlock(
     pthread_mutex_t* mutex, const timespec* until) noexcept {
   using namespace weft::service;
-  const int result = real().timedlock(mutex, until);
+  const int result = lock_until(mutex, CLOCK_REALTIME, until);
   if (is_taken(result)) note_locked(mutex, static_cast<const char*>(__builtin_return_address(0)) - 1);
   return result;
 }
@@ -284,7 +298,7 @@ __attribute__((weak, visibility("default"))) WEFT_WATCH_TEXT int pthread_mutex_t
 __attribute__((weak, visibility("default"))) WEFT_WATCH_TEXT int pthread_mutex_clocklock(
     pthread_mutex_t* mutex, clockid_t clock, const timespec* until) noexcept {
   using namespace weft::service;
-  const int result = real().clocklock(mutex, clock, until);
+  const int result = lock_until(mutex, clock, until);
   if (is_taken(result)) note_locked(mutex, static_cast<const char*>(__builtin_return_address(0)) - 1);
   return result;
 }
