@@ -103,7 +103,11 @@ Runnable steal_slot(Processor& thief, Processor& victim, const std::uint32_t* se
 Placed Classic::ready(Processor& p, Runnable runnable, Hint hint) noexcept {
   if (WEFT_UNLIKELY(scheduler.settings.random_schedule) && (p.random.next() & 1) != 0) hint = Hint::kVisible;
   if (hint >= Hint::kYield) {
-    push_queue(p, runnable);
+    if (WEFT_LIKELY(hint != Hint::kInTurn)) {
+      push_queue(p, runnable);
+    } else if (!p.queue.push(runnable)) {
+      overflow_queue(p, runnable);
+    }
     return Placed::kQueue;
   }
   if (hint == Hint::kSpawn && WEFT_UNLIKELY(scheduler.settings.spawn_at_back)) {  // the deque would run it first

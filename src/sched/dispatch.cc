@@ -18,11 +18,8 @@ namespace weft::sched {
 namespace {
 
 constexpr std::uint32_t kTimerCheckInterval = 8;  // dispatches between looks at the clock while timers are pending
-constexpr std::uint8_t kLongRunnerMax = 4;
 
-// --- rule R.5: does this goroutine compute on after waking others? ---
-
-// The sampled goroutine leaves the P: how long did it go on?
+// Rule R.5: the sampled goroutine leaves the P; how long did it go on?
 inline void close_sample(Goroutine* g) noexcept {
   if (WEFT_LIKELY(g->ready_at == 0)) return;
   const std::uint64_t ran = os::ticks() - g->ready_at;
@@ -35,61 +32,6 @@ inline void close_sample(Goroutine* g) noexcept {
     if (g->habits.long_runner > 0) --g->habits.long_runner;
   }
   g->habits.watched = g->habits.long_runner > 1;
-}
-
-__attribute__((noinline)) bool look_closer(Processor& p, Goroutine* g) noexcept {
-  const std::uint32_t watch = p.watch.load_relaxed();
-  if (watch != 0) p.watch.store_relaxed(0);  // a lost bit is set again at the next occasion
-  if (watch & kWatchCaughtAged) {
-    g->habits.long_runner = kLongRunnerMax;
-    g->habits.watched = 1;
-  }
-  if (g->ready_at == 0) g->ready_at = os::ticks();
-  return g->habits.watched != 0;
-}
-
-inline bool computes_on(Processor& p) noexcept {
-  Goroutine* g = os::current_g();
-  return g != nullptr && WEFT_UNLIKELY((p.watch.load_relaxed() | g->habits.watched) != 0) && look_closer(p, g);
-}
-
-// --- placing work ---
-
-inline void place(Processor& p, Runnable runnable, Hint hint) noexcept {
-  const IdleView view = scheduler.idle.look();
-  if (WEFT_UNLIKELY(!view.quiet()) && computes_on(p)) hint = Hint::kVisible;
-  if (scheduler.policy->ready(p, runnable, hint) == Placed::kQueue) {
-    wake_for_queued_work(&p);
-  } else if (WEFT_UNLIKELY(view.idle() > 0 && view.spinning() == 0)) {
-    // W2: a spinner would have seen to it. Known short runners (tickers) are not worth a wake.
-    const Goroutine* g = os::current_g();
-    if (g == nullptr || g->habits.short_runner < kShortRunner) wake_one(&p);
-  }
-}
-
-// A wake-up that finds the slot empty while no other core need hear of it: what place() does then, without asking anybody.
-inline bool put_into_slot(Processor& p, Goroutine* woken) noexcept {
-  if (WEFT_UNLIKELY(!scheduler.wakes_fill_slot || (woken->flags & kGIdle) != 0 || p.slot.load_relaxed())) return false;
-  const IdleView view = scheduler.idle.look();
-  if (WEFT_UNLIKELY(!view.quiet())) {
-    const Goroutine* waker = os::current_g();
-    if (waker == nullptr || (view.idle() > 0 && view.spinning() == 0)) return false;
-    if ((p.watch.load_relaxed() | waker->habits.watched) != 0) return false;
-  }
-  p.slot.store_release(Runnable(woken));  // pairs: slot
-  return true;
-}
-
-__attribute__((noinline)) void place_woken(Processor* p, Goroutine* g) noexcept {
-  if (WEFT_UNLIKELY((g->flags & kGIdle) != 0)) {
-    scheduler.idle_priority.push(Runnable(g));
-    wake_for_queued_work(p);
-  } else if (WEFT_LIKELY(p != nullptr)) {
-    if (WEFT_UNLIKELY(scheduler.settings.wake_on_last_p) && send_to_last_processor(*p, g)) return;
-    place(*p, Runnable(g), Hint::kWake);
-  } else {
-    inject(Runnable(g));
-  }
 }
 
 // Every 61st dispatch: how long do goroutines run here, and is it time to sample one?
@@ -109,10 +51,14 @@ __attribute__((noinline)) void run_own_timers(Processor& p) noexcept {
   p.until_timers = kTimerCheckInterval;
   const std::int64_t now = os::now_ns();
   if (p.timers.next_ns() > now) return;
-  const bool overloaded = scheduler.policy->backlog(p) >= TimerHeap::kBatch;
+  std::uint32_t limit = TimerHeap::kBatch;
+  if (scheduler.policy->backlog(p) >= TimerHeap::kBatch) {
+    limit = kTimerCheckInterval;
+    if (!scheduler.inject.empty())
+      p.until_timers = 2 * kTimerCheckInterval;  // half of them take turns with the sleepers
+  }
   RunnableList woken;
-  p.counters.bump(Counter::kTimersFired,
-                  p.timers.run_due(now, true, woken, overloaded ? kTimerCheckInterval : TimerHeap::kBatch));
+  p.counters.bump(Counter::kTimersFired, p.timers.run_due(now, true, woken, limit));
   if (!place_sleepers(p, woken)) wake_for_queued_work(&p);
 }
 
@@ -409,100 +355,6 @@ void give_way() noexcept {
   queue.push(Runnable(g));
   wake_for_queued_work(os::current_p());
   switch_to_system_stack(g);
-}
-
-void ready(Goroutine* g) noexcept {
-  transition(g, GStatus::kWaiting, GStatus::kRunnable);
-  arch::fiber_release(g);
-  WEFT_DELAY_SITE("ready.before_queue");
-  Processor* p = os::current_p();
-  if (WEFT_UNLIKELY(p == nullptr || !put_into_slot(*p, g))) place_woken(p, g);
-}
-
-void collect(Goroutine* g, RunnableList& out) noexcept {
-  transition(g, GStatus::kWaiting, GStatus::kRunnable);
-  arch::fiber_release(g);
-  if (WEFT_UNLIKELY((g->flags & kGIdle) != 0)) {
-    place_woken(os::current_p(), g);  // a call: those that are woken by the dozen save no registers for it
-  } else {
-    out.push(Runnable(g));
-  }
-}
-
-bool place_sleepers(Processor& p, RunnableList& woken) noexcept {
-  constexpr std::size_t kFew = 16;
-  const bool alone = woken.size() == 1;
-  bool brief = woken.size() <= kFew;
-  while (const Runnable sleeper = woken.pop()) {
-    const bool runs_briefly = sleeper.goroutine()->habits.short_runner >= kShortRunner;
-    brief = brief && runs_briefly;
-    scheduler.policy->ready(p, sleeper, alone && runs_briefly ? Hint::kWake : Hint::kYield);
-  }
-  return brief;
-}
-
-void submit(Runnable record) noexcept {
-  Processor* p = os::current_p();
-  arch::fiber_release(record.record());
-  count(p, Counter::kSpawns);
-  if (trace::recording()) arch::cold_call<trace_spawn>(record.bits(), 0);
-  if (WEFT_UNLIKELY(record.has_extra()) && extra_of(record).idle) {
-    scheduler.idle_priority.push(record);
-    wake_for_queued_work(p);
-  } else if (WEFT_LIKELY(p != nullptr)) {
-    place(*p, record, Hint::kSpawn);
-  } else {
-    inject(record);
-  }
-}
-
-void inject(Runnable runnable) noexcept {
-  scheduler.inject.push(runnable);
-  wake_for_queued_work(os::current_p());
-}
-
-void inject(RunnableList& chain) noexcept {
-  if (chain.empty()) return;
-  scheduler.inject.push(chain);
-  wake_for_queued_work(os::current_p());
-}
-
-void wake_for_queued_work(Processor* p) noexcept {
-  WEFT_DELAY_SITE("submit.before_fence");
-  base::full_fence();  // pairs: submit.retire
-  const IdleView view = scheduler.idle.look();
-  if (view.quiet()) return;
-  WEFT_DELAY_SITE("submit.before_wake");
-  if (view.passive()) {
-    if (view.suppressed() && p != nullptr) {
-      // Stealing proved worthless just now: only a backlog that costs more than a wake is worth another try.
-      const std::uint64_t backlog = scheduler.policy->backlog(*p);
-      if (backlog < 128 && backlog * p->average_ns < std::uint64_t{scheduler.settings.long_us} * 1000) return;
-    }
-    wake_passive(p);
-  } else if (view.idle() > 0 && view.spinning() == 0) {
-    wake_one(p);
-  }
-}
-
-Runnable take_one_injected(Processor& p) noexcept {
-  if (scheduler.inject.empty()) return Runnable();
-  const Runnable first = scheduler.inject.pop();
-  if (first) p.counters.bump(Counter::kGlobalGets);
-  return first;
-}
-
-Runnable take_injected(Processor& p) noexcept {
-  const std::size_t size = scheduler.inject.size();
-  if (size == 0) return Runnable();
-  // No more than half of the room: what does not fit would go straight back.
-  const std::size_t room = kRunQueueCapacity - std::min(scheduler.policy->backlog(p), kRunQueueCapacity);
-  Runnable batch[kRunQueueCapacity / 2 + 1];
-  const std::size_t count = scheduler.inject.pop(batch, std::min(size / maxprocs(), room / 2) + 1);
-  p.counters.bump(Counter::kGlobalGets, count);
-  for (std::size_t i = 1; i < count; ++i) scheduler.policy->ready(p, batch[i], Hint::kYield);
-  if (count > 1) wake_for_queued_work(&p);
-  return count > 0 ? batch[0] : Runnable();
 }
 
 WEFT_NEVER_RETURNS void end_goroutine() noexcept {

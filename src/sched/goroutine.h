@@ -50,6 +50,7 @@ enum GFlags : std::uint8_t {
   kGDetails = 16,   // has name, locals or a parent to clear at the end
 };
 inline constexpr std::uint8_t kShortRunner = 2;  // seen so often in a row to run briefly: expected to do so again
+inline constexpr std::uint8_t kLongRunnerMax = 4;
 inline constexpr std::uint8_t kGSlowSwitch = kGLocked | kGUnguarded;
 
 struct alignas(base::kCacheLine) Goroutine {
@@ -77,7 +78,7 @@ struct alignas(base::kCacheLine) Goroutine {
   std::uint32_t wait_since_ms = 0;  // coarse clock
   std::uint32_t lock_depth = 0;     // lock_os_thread nesting
   std::uint32_t no_preempt = 0;     // depth of non-preemptible regions (the documents' m->locks)
-  std::uint32_t woken_at = 0;       // when it ran again after its last sleep; low bits of nanoseconds
+  std::uint32_t woken_at = 0;       // when it ran again after its last sleep; low bits of ticks
   Machine* locked_m = nullptr;
   std::byte* stack_bottom = nullptr;  // lowest usable address
   std::int32_t site = 0;

@@ -17,7 +17,8 @@ enum class PolicyKind : std::uint8_t { kClassic, kGlobal, kBatch };
 enum class Hint : std::uint8_t {
   kSpawn,
   kWake,
-  kYield,    // behind everything else
+  kYield,    // behind everything else that has started
+  kInTurn,   // behind everything else in the order of arrival, started or not
   kVisible,  // where thieves see it at once: the waker is known to compute on
 };
 

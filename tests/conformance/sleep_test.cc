@@ -310,4 +310,30 @@ TEST_P(Sleep, a_sleeper_is_woken_beside_hundreds_that_only_yield) {
   });
 }
 
+// More are started than a P's own queues hold; the others wait in the global one beside sleepers that are always due.
+TEST_P(Sleep, who_has_just_been_started_takes_turns_with_sleepers) {
+  constexpr int kSleepers = 2000, kStarted = 2000;
+  weft::run([] {
+    std::atomic<bool> stop{false};
+    std::atomic<std::uint64_t> sleeps{0};
+    weft::wait_group sleepers, started;
+    for (int i = 0; i < kSleepers; ++i)
+      sleepers.go([&] {
+        while (!stop) {
+          weft::this_goroutine::sleep_for(1us);
+          ++sleeps;
+        }
+      });
+    while (sleeps < 2 * kSleepers) weft::this_goroutine::yield();
+    const std::uint64_t before = sleeps;
+    for (int i = 0; i < kStarted; ++i) started.go([] {});
+    started.wait();
+    if (procs() == 1) {  // otherwise sleepers go on while the thread that starts the others waits for a CPU
+      EXPECT_LT(sleeps - before, 12u * kStarted) << "every 61st pick alone lets a hundred overtake each of them";
+    }
+    stop = true;
+    sleepers.wait();
+  });
+}
+
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // No wake-up is lost between whoever submits work and the Ms that give up their Ps, with the idle word, run queue and note
 // that ship. The steps are those of wake_for_queued_work() and wake_one() on one side, find_runnable(), retire() and
-// come_back() on the other (sched/dispatch.cc, machines.cc, search.cc).
+// come_back() on the other (sched/arrivals.cc, machines.cc, search.cc).
 #include "sched/idle_word.h"
 #include "sched/run_queue.h"
 
