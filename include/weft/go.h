@@ -225,6 +225,7 @@ void set_name(std::string_view name);
 }  // namespace this_goroutine
 
 namespace detail {
+void sleep_for_ns(std::int64_t ns);
 void sleep_until_ns(std::int64_t deadline_ns);
 void enter_blocking();
 void leave_blocking() noexcept;
@@ -233,7 +234,7 @@ void leave_blocking() noexcept;
 namespace this_goroutine {
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> duration) {
-  detail::sleep_until_ns(detail::deadline_in(duration));
+  detail::sleep_for_ns(detail::to_ns(duration));
 }
 inline void sleep_until(time_point when) { detail::sleep_until_ns(detail::deadline_at(when)); }
 }  // namespace this_goroutine

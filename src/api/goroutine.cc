@@ -76,6 +76,7 @@ void exit() {
 
 namespace detail {
 
+void sleep_for_ns(std::int64_t ns) { sched::sleep_for(ns); }
 void sleep_until_ns(std::int64_t deadline_ns) { sched::sleep_until(deadline_ns); }
 
 void enter_blocking() {

@@ -56,7 +56,9 @@ class function_timer {
 
   void retain() noexcept { references_.fetch_add_relaxed(1); }
   void release() noexcept {
-    if (references_.fetch_sub_acq_rel(1) == 1) delete this;  // pairs: function_timer.references
+    // The last one need not count down: nobody is left to take another.
+    if (references_.load_acquire() == 1 || references_.fetch_sub_acq_rel(1) == 1)  // pairs: function_timer.references
+      delete this;
   }
 
  private:

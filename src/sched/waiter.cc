@@ -52,33 +52,44 @@ void start_timer(Timer* timer) noexcept {
 
 namespace {
 
-constexpr std::uint32_t kBriefNs = 50'000;  // waking another thread for it, which comes in between, costs half of that
+constexpr std::uint32_t kBriefUs = 50;  // waking another thread for it, which comes in between, costs half of that
 
 // From the end of its last sleep to now: does it only ever do a little in between?
-void note_run_between_sleeps(Goroutine* g, std::int64_t now_ns) noexcept {
-  g->habits.short_runner = static_cast<std::uint32_t>(now_ns) - g->woken_at < kBriefNs ? kShortRunner : 0;
+// Before its first sleep it is taken for one like the others that ran here of late.
+void note_run_between_sleeps(const Processor& p, Goroutine* g) noexcept {
+  const std::uint32_t ran = static_cast<std::uint32_t>(os::ticks()) - g->woken_at;
+  const bool brief = WEFT_LIKELY(g->woken_at != 0) ? ran < os::us_to_ticks(kBriefUs) : p.average_ns < kBriefUs * 1000;
+  g->habits.short_runner = brief ? kShortRunner : 0;
+}
+
+void sleep_on(Processor* p, std::int64_t deadline_ns) noexcept {
+  if (p == nullptr) {
+    os::Note note;
+    note.wait(deadline_ns);
+    return;
+  }
+  Goroutine* g = os::current_g();
+  note_run_between_sleeps(*p, g);
+  begin_wait(g, WaitReason::kSleep, nullptr);
+  if (deadline_ns != os::kForever && p->timers.add_sleeper(g, deadline_ns)) timer_added(deadline_ns);
+  park();  // off its heap again: nobody else ends a sleep
+  // Here, not when its time came: waiting for a P is not running.
+  g->woken_at = static_cast<std::uint32_t>(os::ticks());
 }
 
 }  // namespace
 
 void sleep_until(std::int64_t deadline_ns) noexcept {
   Processor* p = own_processor();
-  if (p == nullptr) {
-    os::Note note;
-    note.wait(deadline_ns);
-    return;
-  }
+  if (p != nullptr && deadline_ns <= os::now_ns()) return yield();
+  sleep_on(p, deadline_ns);
+}
+
+void sleep_for(std::int64_t ns) noexcept {
+  Processor* p = own_processor();
+  if (ns <= 0) return yield();
   const std::int64_t now = os::now_ns();
-  if (deadline_ns <= now) {
-    yield();
-    return;
-  }
-  Goroutine* g = os::current_g();
-  note_run_between_sleeps(g, now);
-  begin_wait(g, WaitReason::kSleep, nullptr);
-  if (deadline_ns != os::kForever && p->timers.add_sleeper(g, deadline_ns)) timer_added(deadline_ns);
-  park();  // off its heap again: nobody else ends a sleep
-  g->woken_at = static_cast<std::uint32_t>(os::now_ns());  // here, not when its time came: waiting for a P is not running
+  sleep_on(p, ns >= os::kForever - now ? os::kForever : now + ns);
 }
 
 }  // namespace weft::sched

@@ -205,6 +205,7 @@ inline void wake(Waiter* waiter) noexcept { waiter->who.wake(); }
 
 // Blocks the goroutine or thread until the time has come.
 void sleep_until(std::int64_t deadline_ns) noexcept;
+void sleep_for(std::int64_t ns) noexcept;
 
 // Starts a timer on the current P (any P for plain threads).
 void start_timer(Timer* timer) noexcept;

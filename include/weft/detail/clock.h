@@ -2,6 +2,8 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <ratio>
+#include <type_traits>
 
 namespace weft {
 
@@ -16,6 +18,12 @@ template <class Rep, class Period>
 constexpr std::int64_t to_ns(std::chrono::duration<Rep, Period> duration) {
   using wide = std::chrono::duration<long double, std::nano>;
   if (!(duration > duration.zero())) return 0;  // also if it is not a number
+  using factor = std::ratio_divide<Period, std::nano>;
+  if constexpr (std::is_integral_v<Rep> && sizeof(Rep) <= sizeof(std::int64_t) && factor::den == 1) {
+    const auto count = static_cast<std::uint64_t>(duration.count());
+    return count > static_cast<std::uint64_t>(forever / factor::num) ? forever
+                                                                     : static_cast<std::int64_t>(count * factor::num);
+  }
   const long double ns = std::chrono::duration_cast<wide>(duration).count();
   if (!(ns < 9.2e18L)) return forever;
   const auto whole = static_cast<std::int64_t>(ns);
