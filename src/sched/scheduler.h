@@ -43,7 +43,7 @@ struct Settings {
   std::int64_t idle_thread_exit_ns = 10'000'000'000;
   std::int64_t slice_ns = 10'000'000;
   std::int64_t trim_interval_ns = 2'500'000'000;
-  std::int64_t timer_spacing_ns = 200'000;  // between two wake-ups for timers, when there are many
+  std::int64_t timer_window_ns = 230'000;  // timers that are due so close together may go together, when there are many
   bool preempt = true;
   bool preempt_always = false;      // test: give way at every check
   bool wake_on_last_p = false;      // A53: WEFT_DEBUG=wake_place=last
@@ -57,7 +57,7 @@ struct Settings {
 
 enum class Role : std::uint8_t { kPoller, kPassive };
 
-// An M that sleeps with a deadline on behalf of timers; whoever adds an earlier one interrupts it.
+// An M that sleeps with a deadline on behalf of timers; whoever adds one that is due before until_ns interrupts it.
 struct Watcher {
   base::Atom<Machine*> m{nullptr};
   base::Atom<std::int64_t> until_ns{0};
@@ -92,7 +92,6 @@ struct Scheduler {
   CounterSet shared_counters;  // bumped with add() by threads without a P
   alignas(base::kCacheLine) base::Atom<std::uint64_t> next_id_range{1};
   Watcher poller, passive;
-  base::Atom<std::int64_t> timers_rest_until_ns{0};  // timer_watch.h: next_timer_wake_ns()
   alignas(base::kCacheLine) NetworkWatch network;
 
   // --- threads ---

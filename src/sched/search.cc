@@ -121,7 +121,6 @@ bool run_due_timers(Processor& p) noexcept {
     fired += owner.timers.run_due(now, true, woken, TimerHeap::kBatch - fired);
   }
   p.counters.bump(Counter::kTimersFired, fired);
-  scheduler.timers_rest_until_ns.store_relaxed(now + scheduler.settings.timer_spacing_ns);
   const bool only_sleepers = woken.size() == fired;  // callbacks may have made anything runnable
   const bool brief = place_sleepers(p, woken);
   if (!brief) wake_for_queued_work(&p);
@@ -262,8 +261,9 @@ class PassiveWatch {
     const std::int64_t until = os::now_ns() + period;
     scheduler.passive.until_ns.store_relaxed(until);  // ordered by the fence
     base::full_fence();                               // pairs: watcher.deadline
-    const std::int64_t wake_at = std::min(until, next_timer_wake_ns());
-    scheduler.passive.until_ns.store_relaxed(wake_at);
+    const TimerWake timers = next_timer_wake();
+    const std::int64_t wake_at = std::min(until, timers.at_ns);
+    scheduler.passive.until_ns.store_relaxed(std::min(until, timers.interrupted_before_ns));
     m_.p->counters.bump(Counter::kPassiveSleeps);
     WEFT_DELAY_SITE("passive.before_sleep");
     // A busy P that looks at the network often is left alone with it.
@@ -335,14 +335,16 @@ bool retire(Machine& m) noexcept {
   return true;
 }
 
-// One M without a P sleeps until the next timer. False: no timers, or another M does.
-bool become_poller(Machine& m) noexcept {
+// One M without a P sleeps until the next timer, at `wake_at`. False: no timers, or another M does.
+bool become_poller(Machine& m, std::int64_t& wake_at) noexcept {
   if (next_timer_ns() == TimerHeap::kNever) return false;  // whoever adds the first one wakes somebody
   Machine* nobody = nullptr;
   if (!scheduler.poller.m.cas_acq_rel(nobody, &m)) return false;  // pairs: watcher.deadline
   scheduler.poller.until_ns.store_relaxed(TimerHeap::kNever);     // until we have looked: everybody interrupts
   base::full_fence();                                             // pairs: watcher.deadline
-  scheduler.poller.until_ns.store_relaxed(next_timer_wake_ns());
+  const TimerWake timers = next_timer_wake();
+  scheduler.poller.until_ns.store_relaxed(timers.interrupted_before_ns);
+  wake_at = timers.at_ns;
   WEFT_DELAY_SITE("poller.before_sleep");
   return true;
 }
@@ -425,13 +427,13 @@ bool wait_for_processor(Machine& m) noexcept {
       return true;
     }
     if (WEFT_UNLIKELY(scheduler.starvation.on())) scheduler.starvation.visit();
-    const bool polls = may_poll && become_poller(m);
-    const std::int64_t exit_at = os::now_ns() + scheduler.settings.idle_thread_exit_ns;
+    std::int64_t wake_at = TimerHeap::kNever;
+    const bool polls = may_poll && become_poller(m, wake_at);
+    wake_at = std::min(wake_at, os::now_ns() + scheduler.settings.idle_thread_exit_ns);
     scheduler.shared_counters.add(Counter::kParks);
     RunnableList ready;
     const bool watches = should_watch_network();
-    const bool rung = wait_for_bell(m, polls ? std::min(scheduler.poller.until_ns.load_relaxed(), exit_at) : exit_at,
-                                    watches ? &ready : nullptr);
+    const bool rung = wait_for_bell(m, wake_at, watches ? &ready : nullptr);
     if (polls) scheduler.poller.m.store_release(nullptr);  // pairs: watcher.deadline
     if (!ready.empty()) {
       if (m.next_p.load_acquire() == nullptr && come_back(m)) {  // pairs: machine.next_p

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sched/timer_heap.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "base/delay_site.h"
@@ -9,14 +10,14 @@
 namespace weft::sched {
 
 // Sleepers taken off the heap, to be made runnable a few at a time: what has to be read of each comes from memory together with
-// that of the others, not after it. Few, for this may be on a goroutine's stack.
+// that of the others, not after it. One prefetch right behind the other: each waits until its address is translated, and a page
+// of the goroutine's own is in no TLB, so only those that are under way at once share that wait. Few, for this may be on a
+// goroutine's stack.
 class TimerHeap::Crowd {
  public:
   explicit Crowd(RunnableList& woken) noexcept : woken_(woken) {}
   ~Crowd() { wake(); }
   void add(Goroutine* g) noexcept {
-    __builtin_prefetch(g, 1);
-    __builtin_prefetch(reinterpret_cast<std::byte*>(g) + base::kCacheLine, 1);
     if (size_ == kMax) wake();
     members_[size_++] = g;
   }
@@ -24,10 +25,20 @@ class TimerHeap::Crowd {
  private:
   static constexpr std::size_t kMax = 8;
 
+  // Where it will go on: those of the runtime and the caller's. Null while it is still on its way out of its thread.
+  static void prefetch_frames(const void* sp) noexcept {
+    for (std::size_t line = 0; line < 4; ++line)
+      __builtin_prefetch(static_cast<const std::byte*>(sp) + line * base::kCacheLine);
+  }
+
   void wake() noexcept {
     for (std::size_t i = 0; i < size_; ++i) {
+      __builtin_prefetch(members_[i], 1);
+      __builtin_prefetch(reinterpret_cast<std::byte*>(members_[i]) + base::kCacheLine, 1);
+    }
+    for (std::size_t i = 0; i < size_; ++i) {
       Goroutine* g = members_[i];
-      __builtin_prefetch(g->sp.load_relaxed());  // null, or where it will go on
+      prefetch_frames(g->sp.load_relaxed());
       collect(g, woken_);
     }
     size_ = 0;
@@ -94,6 +105,26 @@ std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, RunnableLis
   }
   publish_next();
   return fired;
+}
+
+void TimerHeap::join_group(std::int64_t until_ns, Group& group) {
+  if (next_.load_relaxed() > until_ns) return;  // a hint: whoever adds one now interrupts the caller's sleep
+  std::lock_guard guard(lock_);
+  std::size_t pending[3 * Group::kEnough + 1];  // each entry puts four where one was
+  std::size_t count = 0;
+  if (!empty() && root().when_ns <= until_ns) pending[count++] = kRoot;
+  while (count > 0) {
+    if (group.size == Group::kEnough) {
+      group.last_ns = until_ns;
+      return;
+    }
+    const std::size_t index = pending[--count];
+    group.last_ns = std::max(group.last_ns, entries_[index].when_ns);
+    ++group.size;
+    const std::size_t first = first_child(index), end = std::min(first + 4, entries_.size());
+    for (std::size_t child = first; child < end; ++child)
+      if (entries_[child].when_ns <= until_ns) pending[count++] = child;
+  }
 }
 
 void TimerHeap::adopt(TimerHeap& other) {

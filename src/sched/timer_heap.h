@@ -43,6 +43,13 @@ class TimerHeap {
   // working on when `try_only`.
   static constexpr std::uint32_t kBatch = 128;
   std::uint32_t run_due(std::int64_t now_ns, bool try_only, RunnableList& woken, std::uint32_t limit = kBatch);
+  // Timers that are due by a time: how many, and when the last of them is. Nobody counts on beyond `kEnough`.
+  struct Group {
+    static constexpr std::uint32_t kEnough = 32;
+    std::uint32_t size = 0;
+    std::int64_t last_ns = 0;
+  };
+  void join_group(std::int64_t until_ns, Group& group);
   // Takes all timers of another heap (the world is stopped, but plain threads may still stop timers).
   void adopt(TimerHeap& other);
 

@@ -55,6 +55,32 @@ TEST(TimerHeap, fires_in_the_order_of_time_what_random_adds_and_stops_leave) {
   EXPECT_EQ(heap.size(), 0u);
 }
 
+TEST(TimerHeap, finds_the_last_of_those_that_are_due_by_a_time) {
+  base::Random random(11);
+  for (int round = 0; round < 200; ++round) {
+    TimerHeap heap;
+    Fired fired;
+    std::deque<LoggedTimer> timers;
+    for (std::uint64_t i = 0, n = random.below(100); i < n; ++i) {
+      timers.emplace_back(1 + static_cast<std::int64_t>(random.below(1000)), fired);
+      heap.add(&timers.back());
+    }
+    const auto until = static_cast<std::int64_t>(random.below(1000));
+    std::uint32_t size = 0;
+    std::int64_t last = 0;
+    for (const Timer& timer : timers) {
+      if (timer.when_ns > until) continue;
+      ++size;
+      last = std::max(last, timer.when_ns);
+    }
+    TimerHeap::Group group;
+    heap.join_group(until, group);
+    EXPECT_EQ(group.size, std::min(size, TimerHeap::Group::kEnough));
+    EXPECT_EQ(group.last_ns, size > TimerHeap::Group::kEnough ? until : last) << size << " timers";
+    for (Timer& timer : timers) stop_timer(&timer);
+  }
+}
+
 TEST(TimerHeap, says_when_a_new_timer_is_the_first) {
   TimerHeap heap;
   Fired fired;

@@ -24,19 +24,30 @@ bool timers_are_many() noexcept {
   return false;
 }
 
-std::int64_t spaced(std::int64_t when_ns) noexcept {
-  const std::int64_t earliest = scheduler.timers_rest_until_ns.load_relaxed();  // a hint: microseconds of lateness
-  return when_ns >= earliest || !timers_are_many() ? when_ns : earliest;
+// The time was published before the heap's lock was given back, with an exchange: a full fence by itself on x86, no second one needed.
+inline void fence_after_unlock() noexcept {
+#if defined(__x86_64__) && !WEFT_TSAN
+  asm volatile("" ::: "memory");
+#else
+  base::full_fence();  // pairs: watcher.deadline
+#endif
 }
 
 }  // namespace
 
-std::int64_t next_timer_wake_ns() noexcept { return spaced(next_timer_ns()); }
+TimerWake next_timer_wake() noexcept {
+  constexpr std::uint32_t kDense = 3;
+  const std::int64_t next = next_timer_ns(), window = scheduler.settings.timer_window_ns;
+  if (next >= TimerHeap::kNever - window || !timers_are_many()) return {next, next};
+  TimerHeap::Group group;
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) scheduler.processors[i]->timers.join_group(next + window, group);
+  if (group.size < kDense) return {next, next};
+  return {group.last_ns, group.last_ns - window};
+}
 
 void timer_added(std::int64_t when_ns) noexcept {
   WEFT_DELAY_SITE("timer.added");
-  when_ns = spaced(when_ns);
-  base::full_fence();  // pairs: watcher.deadline
+  fence_after_unlock();  // pairs: watcher.deadline
   if (scheduler.passive.m.load_relaxed() != nullptr && when_ns < scheduler.passive.until_ns.load_relaxed())
     wake_passive(os::current_p());
   Machine* poller = scheduler.poller.m.load_acquire();  // pairs: watcher.deadline
