@@ -25,6 +25,8 @@
 //              may, or somebody has fired already, and its wake-up is on the way and must be waited for.
 //   Two selects that face each other meet: each queues case by case, so the later one of the last two to queue sees the other.
 //              It does not take its own waiters for partners (`own`), nor those whose select has been decided (has_fired).
+//   Timers     nobody wakes those who wait for a timer's channel: they wake up at its time, or when it is changed. So the time must still be
+//              the one that was read before when the waiter is queued, under the lock.
 //   Frames     the waiters are on our stack: we leave every list, under its lock, before we return. The winner was taken off by pop().
 //   Rejected   locking all channels for a blocking select as Go does: no lock is held while another is taken in 1, 3 and 4.
 //   Model      tests/model/api/select_test.cc explores this file.
@@ -32,6 +34,8 @@ namespace weft::detail {
 namespace {
 
 using sched::Choice;
+using sched::Goroutine;
+using sched::Sleeper;
 using sched::Wait;
 using sched::Waiter;
 using sched::WaitReason;
@@ -73,29 +77,27 @@ class Select {
  private:
   static constexpr std::size_t kAgain = no_case - 1;
 
-  // no_case: it would block after all.
-  std::size_t try_case(std::size_t index) {
-    select_case& one = cases_[index];
+  // False: it would block after all.
+  static bool try_case(select_case& one) {
     const chan_outcome outcome =
         one.is_send ? one.channel->try_send(one.element, one.copy) : one.channel->try_receive(one.element);
-    if (outcome == chan_outcome::would_block) return no_case;
+    if (outcome == chan_outcome::would_block) return false;
     if (outcome == chan_outcome::closed && one.is_send) throw_send_on_closed();
     one.received = outcome == chan_outcome::done;
-    return index;
-  }
-
-  bool looks_ready(std::size_t index) const {
-    return cases_[index].channel != nullptr && cases_[index].channel->looks_ready(cases_[index].is_send);
+    return true;
   }
 
   std::size_t run_a_ready_case() {
     for (;;) {
       std::uint32_t ready = 0;
-      std::size_t chosen = no_case;
-      for (std::size_t i = 0; i < count_; ++i)  // each of the ready ones is kept with the same probability
-        if (looks_ready(i) && (++ready == 1 || random_below(ready) == 0)) chosen = i;
-      if (chosen == no_case) return no_case;
-      if (const std::size_t done = try_case(chosen); done != no_case) return done;
+      select_case* chosen = nullptr;
+      select_case* const end = cases_ + count_;
+      for (select_case* one = cases_; one != end; ++one)  // each of the ready ones is kept with the same probability
+        if (one->channel != nullptr && one->channel->looks_ready(one->is_send) &&
+            (++ready == 1 || random_below(ready) == 0))
+          chosen = one;
+      if (chosen == nullptr) return no_case;
+      if (try_case(*chosen)) return static_cast<std::size_t>(chosen - cases_);
     }
   }
 
@@ -122,60 +124,107 @@ class Select {
     return ready ? kAgain : no_case;
   }
 
-  std::size_t wait_for_one() {
+  __attribute__((noinline)) std::size_t wait_for_one() {
     // Raw memory: a waiter is made when its case is queued, and most selects have fewer than kOnStack.
     alignas(Waiter) std::byte few[kOnStack * sizeof(Waiter)];
-    std::unique_ptr<std::byte[]> many;
-    if (count_ > kOnStack) many = std::make_unique_for_overwrite<std::byte[]>(count_ * sizeof(Waiter));
-    auto* waiters = reinterpret_cast<Waiter*>(many ? many.get() : few);
+    if (WEFT_UNLIKELY(count_ > kOnStack)) return wait_for_one_of_many();
+    return wait_with(reinterpret_cast<Waiter*>(few));
+  }
+  __attribute__((noinline)) std::size_t wait_for_one_of_many() {
+    const auto many = std::make_unique_for_overwrite<std::byte[]>(count_ * sizeof(Waiter));
+    return wait_with(reinterpret_cast<Waiter*>(many.get()));
+  }
+
+  // A goroutine without a time limit builds no Wait.
+  __attribute__((always_inline)) std::size_t wait_with(Waiter* waiters) {
+    const std::int64_t wake_at = when_to_wake();
+    Goroutine* g = sched::calling_goroutine();
+    if (WEFT_UNLIKELY(g == nullptr || wake_at != os::kForever)) return wait_until(wake_at, waiters);
     std::exception_ptr error;
-    std::int64_t wake_at = deadline_ns_;
-    for (std::size_t i = 0; i < count_; ++i)
-      if (cases_[i].channel != nullptr) wake_at = std::min(wake_at, cases_[i].channel->due_at());
-    Wait wait(count_ == 0 ? WaitReason::kEmptySelect : WaitReason::kSelect, this, wake_at);
-    Choice& choice = wait.choice();
-    wait.begin();
-    const sched::Sleeper sleeper = wait.sleeper();
-    std::size_t queued = 0;  // the cases before this one are on their channels' lists
-    bool called_off = false;
-    for (; queued < count_; ++queued) {
-      const select_case& one = cases_[queued];
-      chan_core* channel = one.channel;
-      if (channel == nullptr) continue;
-      Waiter& waiter = *::new (&waiters[queued]) Waiter;
-      waiter.who = sleeper;
-      waiter.choice = &choice;
-      waiter.element = one.element;
-      waiter.index = static_cast<std::uint32_t>(queued);
-      waiter.copy = one.copy;
-      waiter.error = &error;
-      const bool is_send = one.is_send;
-      channel->lock().lock();
-      if (channel->is_ready(is_send, &choice)) {
-        called_off = choice.fire(nullptr);  // no: somebody has chosen us
-        channel->lock().unlock();
-        break;
-      }
-      channel->waiters(is_send).push(waiter);
-      channel->lock().unlock();
+    Choice choice;
+    sched::begin_wait(g, reason(), this);
+    const Queued queued = queue_all(waiters, wake_at, Sleeper(g), choice, error);
+    if (WEFT_LIKELY(!queued.called_off)) {
+      sched::park();
+    } else {
+      sched::call_off_wait(g);
     }
+    return conclude(waiters, queued, choice.winner, error);
+  }
+
+  // With a time limit, or on a plain thread.
+  __attribute__((noinline)) std::size_t wait_until(std::int64_t wake_at, Waiter* waiters) {
+    std::exception_ptr error;
+    Wait wait(reason(), this, wake_at);
+    wait.begin();
+    const Queued queued = queue_all(waiters, wake_at, wait.sleeper(), wait.choice(), error);
     bool in_time = true;
-    if (called_off) {
+    if (queued.called_off) {
       wait.call_off();
     } else {
       in_time = wait.wait();
     }
-    Waiter* winner = called_off || !in_time ? nullptr : choice.winner;
-    for (std::size_t i = 0; i < queued; ++i)
-      if (cases_[i].channel != nullptr && &waiters[i] != winner)
-        cases_[i].channel->leave(cases_[i].is_send, waiters[i]);
-    const std::size_t index = winner != nullptr ? winner->index : no_case;
-    const bool success = winner != nullptr && winner->success, retry = winner != nullptr && winner->retry;
-    if (called_off || retry) return kAgain;
-    if (!in_time) return wake_at < deadline_ns_ ? kAgain : no_case;  // kAgain: a timer's time has come
-    if (error) std::rethrow_exception(error);
-    if (!success && cases_[index].is_send) throw_send_on_closed();
-    cases_[index].received = success;
+    const std::size_t chosen = conclude(waiters, queued, in_time ? wait.choice().winner : nullptr, error);
+    return chosen == no_case && wake_at < deadline_ns_ ? kAgain : chosen;  // kAgain: a timer's time has come
+  }
+
+  WaitReason reason() const noexcept {
+    return WEFT_LIKELY(count_ != 0) ? WaitReason::kSelect : WaitReason::kEmptySelect;
+  }
+
+  // The limit, or the time of a timer among the channels.
+  std::int64_t when_to_wake() const noexcept {
+    std::int64_t wake_at = deadline_ns_;
+    const select_case* const end = cases_ + count_;
+    for (const select_case* one = cases_; one != end; ++one)
+      if (one->channel != nullptr) wake_at = std::min(wake_at, one->channel->due_at());
+    return wake_at;
+  }
+
+  struct Queued {
+    const select_case* end;  // the cases before this one are on their channels' lists
+    bool called_off;
+  };
+
+  __attribute__((always_inline)) Queued queue_all(Waiter* waiters, std::int64_t wake_at, Sleeper sleeper,
+                                                  Choice& choice, std::exception_ptr& error) noexcept {
+    Waiter* room = waiters;
+    const select_case* const end = cases_ + count_;
+    for (const select_case* one = cases_; one != end; ++one, ++room) {
+      chan_core* channel = one->channel;
+      if (channel == nullptr) continue;
+      Waiter& waiter = *::new (room) Waiter;
+      waiter.who = sleeper;
+      waiter.choice = &choice;
+      waiter.element = one->element;
+      waiter.copy = one->copy;
+      waiter.error = &error;
+      const bool is_send = one->is_send;
+      channel->lock().lock();
+      // A timer that was set to an earlier time since we looked woke nobody: we were not there.
+      if (WEFT_UNLIKELY(channel->is_ready(is_send, &choice) || channel->due_at() < wake_at)) {
+        const bool called_off = choice.fire(nullptr);  // no: somebody has chosen us
+        channel->lock().unlock();
+        return {one, called_off};
+      }
+      channel->waiters(is_send).push(waiter);
+      channel->lock().unlock();
+    }
+    return {end, false};
+  }
+
+  // Leaves the lists. winner: null if it was called off, or the time has come (no_case).
+  __attribute__((always_inline)) std::size_t conclude(Waiter* waiters, Queued queued, const Waiter* winner,
+                                                      const std::exception_ptr& error) {
+    Waiter* waiter = waiters;
+    for (const select_case* one = cases_; one != queued.end; ++one, ++waiter)
+      if (one->channel != nullptr && waiter != winner) one->channel->leave(one->is_send, *waiter);
+    if (WEFT_UNLIKELY(winner == nullptr)) return queued.called_off ? kAgain : no_case;
+    if (WEFT_UNLIKELY(winner->retry)) return kAgain;
+    if (WEFT_UNLIKELY(error != nullptr)) std::rethrow_exception(error);
+    const auto index = static_cast<std::size_t>(winner - waiters);
+    if (WEFT_UNLIKELY(!winner->success) && cases_[index].is_send) throw_send_on_closed();
+    cases_[index].received = winner->success;
     return index;
   }
 

@@ -3,14 +3,17 @@
 // stay where they were.
 //
 // mutant: queues_without_looking in api/select.cc, caught by two_selects_that_face_each_other_meet
-//   -       if (channel->is_ready(is_send, &choice)) {
+//   -       if (WEFT_UNLIKELY(channel->is_ready(is_send, &choice) || channel->due_at() < wake_at)) {
 //   +       if (false) {
+// mutant: waits_for_the_old_time_of_a_timer in api/select.cc, caught by a_timer_set_while_a_select_queues_is_not_missed
+//   -       if (WEFT_UNLIKELY(channel->is_ready(is_send, &choice) || channel->due_at() < wake_at)) {
+//   +       if (WEFT_UNLIKELY(channel->is_ready(is_send, &choice))) {
 // mutant: starts_again_although_chosen in api/select.cc, caught by both_values_arrive_once
-//   -         called_off = choice.fire(nullptr);  // no: somebody has chosen us
-//   +         called_off = true;
+//   -         const bool called_off = choice.fire(nullptr);  // no: somebody has chosen us
+//   +         const bool called_off = true;
 // mutant: stays_on_the_lists_it_lost in api/select.cc, caught by both_values_arrive_once
-//   -         cases_[i].channel->leave(cases_[i].is_send, waiters[i]);
-//   +         static_cast<void>(0);
+//   -       if (one->channel != nullptr && waiter != winner) one->channel->leave(one->is_send, *waiter);
+//   +       static_cast<void>(winner);
 // mutant: can_be_chosen_twice in api/select.cc, caught by losers_keep_their_values
 //   -       waiter.choice = &choice;
 //   +       waiter.choice = nullptr;
@@ -226,6 +229,34 @@ struct CloseOnly : OnTwoChannels<2> {
 
 TEST(SelectModel, a_close_wakes_a_select) { EXPECT_TRUE(judge<CloseOnly>(random_search(30'000))); }
 TEST(SelectModel, a_close_and_a_send_compete) { EXPECT_TRUE(judge<CloseAndSend>(random_search(30'000))); }
+
+// A stopped timer is set while a select looks at its channel and queues there.
+struct TimerSetMeanwhile : OnTwoChannels<2, 0, true> {
+  detail::chan_core* timer = nullptr;
+  void prepare() override {
+    OnTwoChannels::prepare();
+    timer = detail::make_timer_chan(kForever, 0);
+  }
+  void act(unsigned id) override {
+    if (id == 0) {
+      static_cast<void>(detail::set_timer_chan(timer, kSoon, 0));
+    } else {
+      std::int64_t when = 0;
+      Room room;
+      select_case cases[] = {{a, &room, false, false}, {timer, &when, false, false}};
+      RL_ASSERT(detail::select_among(cases, 2, kForever) == 1);
+      RL_ASSERT(cases[1].received && when == kSoon);
+    }
+  }
+  void after() override {
+    detail::release_chan(timer);
+    OnTwoChannels::after();
+  }
+};
+
+TEST(SelectModel, a_timer_set_while_a_select_queues_is_not_missed) {
+  EXPECT_TRUE(judge<TimerSetMeanwhile>(random_search(30'000)));
+}
 
 // There is a value in a or in b at any time: a look that finds neither was no look at one moment.
 struct AlwaysOneReady : OnTwoChannels<2, 1> {
