@@ -468,7 +468,7 @@ if(WEFT_BUILD_MODEL)
     target_link_libraries(${target} PRIVATE weft_flags GTest::gtest_main)
   endfunction()
 
-  set(model_api_sources sched/waiter api/chan_core api/condition_variable api/mutex api/select api/semaphore api/task_core
+  set(model_api_sources sched/waiter api/chan_core api/chan_timer api/condition_variable api/mutex api/select api/semaphore api/task_core
     service/netpoll_descriptor)
   list(TRANSFORM model_api_sources REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/\\1.cc")
   add_library(model_api STATIC EXCLUDE_FROM_ALL "${model_api}/world.cc" ${model_api_sources})

@@ -126,7 +126,8 @@ __attribute__((always_inline)) inline chan_outcome chan_core::pass(Waiter& partn
 // False: that sender's copy threw.
 __attribute__((noinline)) bool chan_core::receive_copy(Waiter& sender, void* storage) noexcept {
   lock_.unlock();
-  const bool taken = take_from(sender, storage);
+  sender.success = true;
+  const bool taken = take_copy(sender, storage);
   sched::wake(&sender);
   return taken;
 }
@@ -179,48 +180,6 @@ chan_outcome chan_core::try_send(void* value, void (*copy)(void*, const void*)) 
   return outcome;
 }
 
-void chan_core::set_timer(std::int64_t when_ns, std::int64_t period_ns) noexcept {
-  is_timer_ = refuses_sends_ = is_started_ = true;
-  period_ns_ = period_ns;
-  when_ns_.store_relaxed(when_ns);
-}
-
-bool chan_core::change_timer(std::int64_t when_ns, std::int64_t period_ns, bool start) noexcept {
-  sched::WaitList woken;
-  lock_.lock();
-  const bool was_pending = is_started_;
-  is_started_ = start;  // that it is a timer's does not change: selects read it without the lock
-  period_ns_ = period_ns;
-  when_ns_.store_relaxed(when_ns);
-  while (Waiter* waiter = receivers_.pop()) {  // they wait for the old time
-    waiter->retry = true;
-    woken.push(*waiter);
-  }
-  lock_.unlock();
-  while (Waiter* waiter = woken.front()) {
-    woken.remove(*waiter);
-    sched::wake(waiter);
-  }
-  return was_pending;
-}
-
-// The tick keeps its own time; those that nobody received meanwhile are dropped.
-chan_outcome chan_core::take_tick(void* storage) noexcept {
-  const std::int64_t when = when_ns_.load_relaxed(), now = os::now_ns();
-  if (when > now) return chan_outcome::would_block;
-  std::memcpy(storage, &when, sizeof when);
-  std::int64_t next = os::kForever;
-  if (period_ns_ > 0) {
-    const std::int64_t periods = (now - when) / period_ns_ + 1;
-    if (__builtin_mul_overflow(periods, period_ns_, &next) || __builtin_add_overflow(when, next, &next))
-      next = os::kForever;
-  }
-  when_ns_.store_relaxed(next);
-  is_started_ = period_ns_ > 0;
-  lock_.unlock();
-  return chan_outcome::done;
-}
-
 // From the buffer, whose place the longest waiting sender gets.
 __attribute__((always_inline)) inline chan_outcome chan_core::receive_buffered(void* storage, std::size_t count) {
   move(storage, slot(receive_index_));
@@ -266,6 +225,18 @@ chan_outcome chan_core::try_receive(void* storage) {
   return outcome;
 }
 
+// A goroutine without a time limit waits: no Wait is built. The lock is held, and released.
+__attribute__((always_inline)) inline void chan_core::park_on(sched::WaitList& list, Waiter& waiter,
+                                                              sched::Goroutine* g, WaitReason reason,
+                                                              void* element) noexcept {
+  waiter.who = sched::Sleeper(g);
+  waiter.element = element;
+  sched::begin_wait(g, reason, this);
+  list.push(waiter);
+  lock_.unlock();
+  sched::park();
+}
+
 // --- the operations as they are called ---
 //   What happens most stands at the front of each. Whatever else it calls, it calls last, with nothing to keep meanwhile: so there is no
 //   frame to make, and a goroutine that waits has little on its stack.
@@ -303,12 +274,7 @@ __attribute__((noinline)) chan_outcome chan_core::send_to_receiver(sched::Gorout
 
 __attribute__((noinline)) chan_outcome chan_core::send_parked(sched::Goroutine* g, void* value) {
   Waiter waiter;
-  waiter.who = sched::Sleeper(g);
-  waiter.element = value;
-  sched::begin_wait(g, WaitReason::kChanSend, this);
-  senders_.push(waiter);
-  lock_.unlock();
-  sched::park();
+  park_on(senders_, waiter, g, WaitReason::kChanSend, value);
   return waiter.success ? chan_outcome::done : chan_outcome::closed;
 }
 
@@ -367,12 +333,7 @@ __attribute__((noinline)) chan_outcome chan_core::receive_from_sender(sched::Gor
 
 __attribute__((noinline)) chan_outcome chan_core::receive_parked(sched::Goroutine* g, void* storage) {
   Waiter waiter;
-  waiter.who = sched::Sleeper(g);
-  waiter.element = storage;
-  sched::begin_wait(g, WaitReason::kChanReceive, this);
-  receivers_.push(waiter);
-  lock_.unlock();
-  sched::park();
+  park_on(receivers_, waiter, g, WaitReason::kChanReceive, storage);
   if (WEFT_UNLIKELY(waiter.retry)) return receive_slowly(storage, forever);
   return waiter.success ? chan_outcome::done : chan_outcome::closed;
 }
@@ -466,17 +427,6 @@ chan_core* make_chan(std::size_t capacity, const element_ops& ops, const char* n
   }
   return channel;
 }
-
-chan_core* make_timer_chan(std::int64_t when_ns, std::int64_t period_ns) {
-  static constexpr element_ops kTime{sizeof(std::int64_t), alignof(std::int64_t), nullptr, nullptr};
-  chan_core* channel = make_chan(0, kTime);
-  channel->set_timer(when_ns, period_ns);
-  return channel;
-}
-bool set_timer_chan(chan_core* channel, std::int64_t when_ns, std::int64_t period_ns) {
-  return channel->change_timer(when_ns, period_ns, true);
-}
-bool stop_timer_chan(chan_core* channel) { return channel->change_timer(forever, 0, false); }
 
 void retain_chan(chan_core* channel) noexcept { channel->retain(); }
 

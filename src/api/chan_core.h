@@ -98,6 +98,8 @@ class chan_core {
   bool get_word(void* storage) noexcept;
   bool is_ready_beside(bool is_send, const sched::Choice* own) const noexcept;
   bool timer_due() const noexcept { return when_ns_.load_relaxed() <= os::now_ns(); }
+  void park_on(sched::WaitList& list, sched::Waiter& waiter, sched::Goroutine* g, sched::WaitReason reason,
+               void* element) noexcept;
   chan_outcome send_now(void* value, void (*copy)(void*, const void*));
   chan_outcome send_slowly(void* value, std::int64_t deadline_ns);
   chan_outcome send_locked(sched::Goroutine* g, void* value, std::int64_t deadline_ns);

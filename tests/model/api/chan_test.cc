@@ -13,11 +13,11 @@
 //   +   move(to, from);
 //   +   partner.success = true;
 // mutant: queues_after_the_lock in api/chan_core.cc, caught by a_value_passes_from_stack_to_stack
-//   -   receivers_.push(waiter);
+//   -   list.push(waiter);
 //   -   lock_.unlock();
 //   -   sched::park();
 //   +   lock_.unlock();
-//   +   receivers_.push(waiter);
+//   +   list.push(waiter);
 //   +   sched::park();
 // mutant: forgets_the_sender_behind_a_full_buffer in api/chan_core.cc, caught by room_in_the_buffer_releases_a_sender
 //   -   while (Waiter* sender = senders_.pop()) {  // C2: there is room for one now
