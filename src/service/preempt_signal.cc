@@ -54,6 +54,14 @@ int install_preempt_signal(int wanted) {
   sigemptyset(&action.sa_mask);
   struct sigaction present{};
   if (signal != 0 && sigaction(signal, nullptr, &present) == 0 && present.sa_sigaction != on_signal) {
+    if (!is_free(signal) && present.sa_handler != SIG_IGN) {
+      char text[160];
+      const int length = std::snprintf(text, sizeof text,
+                                       "weft: signal %d (WEFT_PREEMPT_SIGNAL) is in use: its handler is called for those "
+                                       "that weft has not sent\n",
+                                       signal);
+      base::write_stderr(text, static_cast<std::size_t>(length));
+    }
     previous = present;
     action.sa_mask = previous.sa_mask;
     action.sa_flags |= previous.sa_flags & SA_NODEFER;

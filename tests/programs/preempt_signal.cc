@@ -100,7 +100,8 @@ WEFT_CASE(is_never_one_that_the_program_has) {
 // Both have their handler: what weft does not send is the program's.
 // check: run WEFT_MAXPROCS=1 WEFT_PREEMPT_SIGNAL=23 WEFT_SLICE=1 --case=in_use_is_shared
 // check: stdout ^shared$
-// check: not-stderr .
+// check: first-stderr weft: signal 23 \(WEFT_PREEMPT_SIGNAL\) is in use: its handler is called .*
+// check: not-stderr (?s)\n.
 WEFT_CASE(in_use_is_shared) {
   handle(SIGURG);
   WEFT_EXPECT(hog_gives_way());
@@ -120,7 +121,8 @@ WEFT_CASE(in_use_is_shared) {
 // The same for a handler that wants to know more.
 // check: run WEFT_MAXPROCS=1 WEFT_PREEMPT_SIGNAL=23 WEFT_SLICE=1 --case=in_use_is_shared_with_its_information
 // check: stdout ^shared$
-// check: not-stderr .
+// check: first-stderr weft: signal 23 \(WEFT_PREEMPT_SIGNAL\) is in use: its handler is called .*
+// check: not-stderr (?s)\n.
 WEFT_CASE(in_use_is_shared_with_its_information) {
   static std::atomic<int> last{0};
   struct sigaction action{};
