@@ -82,9 +82,9 @@ if(weft_plugin_command)
   else()
     set(weft_loops_and_entries "${weft_plugin_flags}${weft_plugin_with_entries}")
   endif()
-  if(WEFT_ARCH STREQUAL "x86_64")
+  if(WEFT_ARCH STREQUAL "x86_64" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     set(WEFT_PREEMPT_LOOPS_OPTIONS ${weft_loops_only})
-  else()  # there is no -fsplit-stack to check entries
+  else()  # there is no -fsplit-stack to check entries, or none that is of use
     set(WEFT_PREEMPT_LOOPS_OPTIONS ${weft_loops_and_entries})
   endif()
   target_compile_options(weft_preempt_loops INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${WEFT_PREEMPT_LOOPS_OPTIONS}>")

@@ -95,3 +95,18 @@ foreach(level O0 O1 O2 Os O3)
     --objdump "${WEFT_OBJDUMP}" "${object}")
   weft_finish_test(unit.compiler_coverage.${level} test_unit_compiler_coverage_${level} "unit;qemu" 60)
 endforeach()
+
+# Whole programs, compiled and linked in ways that have lost or ruined checks. Not with sanitizers: those come without -static.
+if(WEFT_ARCH STREQUAL "x86_64" AND NOT WEFT_SANITIZE)
+  add_custom_target(test_unit_compiler_combinations ALL DEPENDS weft weft_preempt_plugin)
+  set(weft_plugin_when_linking "")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(weft_plugin_when_linking --also-when-linking)
+  endif()
+  string(JOIN " " weft_split_stack_flags ${WEFT_CHECK_OPTIONS})
+  string(JOIN " " weft_plugin_flags_in_one ${weft_loops_and_entries})
+  add_test(NAME unit.compiler_combinations COMMAND "${Python3_EXECUTABLE}" "${weft_compiler_tests}/combinations.py"
+    --cxx "${CMAKE_CXX_COMPILER}" --include "${PROJECT_SOURCE_DIR}/include" --library "$<TARGET_FILE:weft>"
+    "--split-stack=${weft_split_stack_flags}" "--plugin=${weft_plugin_flags_in_one}" ${weft_plugin_when_linking})
+  weft_finish_test(unit.compiler_combinations test_unit_compiler_combinations "unit" 900)
+endif()

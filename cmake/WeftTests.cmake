@@ -29,7 +29,6 @@
 #                                    no-asan, no-tsan: not in that build; no-trace: an example that is not traced, for it has too
 #                                    many events; any other word is a plain label
 #                                    checks: compiled with preemption checks; left out where the compiler has none
-#                                    split-stack: they are the compiler's own, not its plugin's
 #   // test-timeout: 300             seconds (the default depends on the kind)
 # The targets tests-KIND and tests-LABEL build all tests with that label.
 
@@ -174,7 +173,7 @@ endfunction()
 # gtest writes its cases to results/NAME.xml, from which the weft command counts them.
 function(weft_gtest source kind name)
   weft_read_annotations("${source}" ${kind} labels timeout)
-  if(("checks" IN_LIST labels AND NOT WEFT_TEST_CHECK_OPTIONS) OR ("split-stack" IN_LIST labels AND NOT WEFT_CHECK_OPTIONS))
+  if("checks" IN_LIST labels AND NOT WEFT_TEST_CHECK_OPTIONS)
     return()
   endif()
   string(REPLACE "." "_" target "test.${name}")
@@ -203,7 +202,7 @@ endfunction()
 # A whole program, judged by its `// check:` lines or by NAME.expected (see tests/support/run_program.py).
 function(weft_program source kind)
   weft_read_annotations("${source}" ${kind} labels timeout)
-  if(("checks" IN_LIST labels AND NOT WEFT_TEST_CHECK_OPTIONS) OR ("split-stack" IN_LIST labels AND NOT WEFT_CHECK_OPTIONS))
+  if("checks" IN_LIST labels AND NOT WEFT_TEST_CHECK_OPTIONS)
     return()
   endif()
   cmake_path(GET source STEM stem)
@@ -301,8 +300,14 @@ if(WEFT_BUILD_TESTS)
       target_include_directories(test_library_${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
       target_link_libraries(test_library_${name} PRIVATE weft_preemptible_shared weft_user_warnings)
       target_compile_options(test_library_${name} PRIVATE ${WEFT_USER_OPTIONS} ${WEFT_SANITIZE_OPTIONS})
+      if(NOT WEFT_CHECK_OPTIONS)
+        target_compile_options(test_library_${name} PRIVATE ${WEFT_TEST_CHECK_OPTIONS})
+        add_dependencies(test_library_${name} weft_preempt_plugin)
+      endif()
     endforeach()
-    target_link_options(test_library_loaded PRIVATE -fsplit-stack)  # as build systems do that pass flags on to the linker
+    if(WEFT_CHECK_OPTIONS)
+      target_link_options(test_library_loaded PRIVATE -fsplit-stack)  # as build systems do that pass flags on to the linker
+    endif()
     target_link_libraries(program_shared_library PRIVATE test_library_linked ${CMAKE_DL_LIBS})
     add_dependencies(program_shared_library test_library_loaded)
     target_compile_definitions(program_shared_library PRIVATE "WEFT_LOADED_LIBRARY=\"$<TARGET_FILE:test_library_loaded>\"")
