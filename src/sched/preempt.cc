@@ -212,7 +212,8 @@ bool ask_by_signal(Processor& p) noexcept {
   info.si_code = SI_QUEUE;
   info.si_pid = getpid();
   info.si_value.sival_ptr = &scheduler;
-  return syscall(SYS_rt_tgsigqueueinfo, getpid(), m->tid, scheduler.preempt_signal, &info) == 0;
+  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), m->tid, scheduler.preempt_signal, &info) == 0) return true;
+  return syscall(SYS_tgkill, getpid(), m->tid, scheduler.preempt_signal) == 0;  // refused, or too many are queued
 }
 
 bool is_preempt_signal(const siginfo_t& info) noexcept {

@@ -16,6 +16,7 @@ namespace weft::service {
 namespace {
 
 struct sigaction previous{};  // of the program, where it chose a signal that it uses itself
+bool is_shared = false;
 
 // Not one of ours: the program's, if it has a handler, else nobody's.
 void pass_on(int signal, siginfo_t* info, void* context) {
@@ -27,7 +28,9 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 }
 
 void on_signal(int signal, siginfo_t* info, void* context) {
-  if (!sched::is_preempt_signal(*info)) return pass_on(signal, info, context);
+  // Where the kernel takes no signals with a mark, those that a thread of ours sent: nobody else's, if it is not shared.
+  const bool unmarked = !is_shared && info->si_code == SI_TKILL && info->si_pid == getpid();
+  if (!unmarked && !sched::is_preempt_signal(*info)) return pass_on(signal, info, context);
   arch::restart_interrupted_call(context);  // also where the signal comes too late: in a blocking call
   sched::on_preempt_signal(context);
 }
@@ -54,7 +57,8 @@ int install_preempt_signal(int wanted) {
   sigemptyset(&action.sa_mask);
   struct sigaction present{};
   if (signal != 0 && sigaction(signal, nullptr, &present) == 0 && present.sa_sigaction != on_signal) {
-    if (!is_free(signal) && present.sa_handler != SIG_IGN) {
+    is_shared = !is_free(signal) && present.sa_handler != SIG_IGN;
+    if (is_shared) {
       char text[160];
       const int length = std::snprintf(text, sizeof text,
                                        "weft: signal %d (WEFT_PREEMPT_SIGNAL) is in use: its handler is called for those "
