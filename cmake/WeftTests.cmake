@@ -190,9 +190,10 @@ function(weft_gtest source kind name)
   weft_finish_test(${name} ${target} "${labels}" ${timeout})
   if(weft_traced_tests AND kind MATCHES "^(conformance|stress)$")
     set(script "${PROJECT_SOURCE_DIR}/tests/trace/run_traced.py")
+    math(EXPR long_timeout "${timeout} * 3")  # each case a process of its own, and read twice
     add_test(NAME trace.${name} COMMAND Python3::Interpreter "${script}"
       $<TARGET_FILE:weft-tools> -- $<TARGET_FILE:${target}> --gtest_filter=${weft_traced_cases})
-    weft_finish_test(trace.${name} ${target} trace ${timeout})
+    weft_finish_test(trace.${name} ${target} trace ${long_timeout})
     add_test(NAME trace-quick.${name} COMMAND Python3::Interpreter "${script}" --quick
       $<TARGET_FILE:weft-tools> -- $<TARGET_FILE:${target}> --gtest_filter=${weft_traced_quick_cases})
     weft_finish_test(trace-quick.${name} ${target} trace-quick ${timeout})
@@ -234,9 +235,10 @@ function(weft_program source kind)
     weft_finish_test(long.${kind}.${stem} ${target} "${labels}" 3600)
   endif()
   if(weft_traced_tests AND kind STREQUAL "example" AND NOT "no-trace" IN_LIST labels)
+    math(EXPR long_timeout "${timeout} * 3")
     add_test(NAME trace.${kind}.${stem} COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/support/run_program.py"
       --source "${source}" --trace $<TARGET_FILE:weft-tools> ${everywhere} -- $<TARGET_FILE:${target}>)
-    weft_finish_test(trace.${kind}.${stem} ${target} trace ${timeout})
+    weft_finish_test(trace.${kind}.${stem} ${target} trace ${long_timeout})
   endif()
 endfunction()
 
