@@ -52,9 +52,12 @@ void find_unwind_lock() noexcept {
 bool may_unwind_in_handler([[maybe_unused]] pid_t this_thread) noexcept {
   if (found == nullptr) return true;
 #if defined(__GLIBC__)
-  // The thread that holds it may not have put its name down yet, or crossed it out already.
+  // The thread that holds it may not have put its name down yet, or crossed it out already. A mutex is 1 or 2 while it is held; what
+  // has other values is none (the address in another libgcc's code is of something else), and refuses nothing.
   const volatile auto& mutex = found->__data;
-  return mutex.__lock == 0 || (mutex.__owner != this_thread && mutex.__owner != 0);
+  const int lock = mutex.__lock, owner = mutex.__owner;
+  const bool held = lock == 1 || lock == 2;
+  return !held || (owner != this_thread && owner != 0);
 #else
   return true;
 #endif
