@@ -108,6 +108,5 @@ if(WEFT_ARCH STREQUAL "x86_64" AND NOT WEFT_SANITIZE)
   add_test(NAME unit.compiler_combinations COMMAND "${Python3_EXECUTABLE}" "${weft_compiler_tests}/combinations.py"
     --cxx "${CMAKE_CXX_COMPILER}" --include "${PROJECT_SOURCE_DIR}/include" --library "$<TARGET_FILE:weft>"
     "--split-stack=${weft_split_stack_flags}" "--plugin=${weft_plugin_flags_in_one}" ${weft_plugin_when_linking})
-  # Long: its static programs abort now and then at their end, when libgcc has already let go of the frames it unwinds by.
-  weft_finish_test(unit.compiler_combinations test_unit_compiler_combinations "long" 900)
+  weft_finish_test(unit.compiler_combinations test_unit_compiler_combinations "unit" 900)
 endif()

@@ -5,6 +5,7 @@
 
 #include "os/code_range.h"
 #include "sched/preempt.h"
+#include "sched/unwinding.h"
 #include "sched/user_call.h"
 
 extern "C" void weft_goroutine_main();
@@ -49,6 +50,8 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
 FramesOnStack look_at_frames(const Goroutine* g) noexcept {
   static const os::CodeRange program = os::code_around(reinterpret_cast<const void*>(&weft_goroutine_main));
   if (static_cast<std::byte*>(__builtin_frame_address(0)) - g->stack_bottom < kUnwinderNeeds) return {.foreign = true};
+  const Unwinding unwinding;
+  if (!unwinding.allowed()) return {.foreign = true, .in_runtime = true};
   Walk walk{program};
   _Unwind_Backtrace(next_frame, &walk);
   walk.found.foreign |= !walk.reached_main;

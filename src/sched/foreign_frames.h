@@ -19,7 +19,7 @@ namespace weft::sched {
 struct FramesOnStack {
   bool foreign = false;     // code of other modules, or more than anybody looked at
   bool in_handler = false;  // of a signal
-  bool in_runtime = false;  // called by it
+  bool in_runtime = false;  // called by it, or nobody may look any more (unwinding.h)
   bool may_give_way() const noexcept { return !in_handler && !in_runtime; }
 };
 // On the goroutine's own stack.

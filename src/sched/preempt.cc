@@ -21,6 +21,7 @@
 #include "sched/handoff.h"
 #include "sched/hooks.h"
 #include "sched/spawn.h"
+#include "sched/unwinding.h"
 #include "sched/user_call.h"
 #include "weft/detail/preemptible_scope.h"
 
@@ -75,7 +76,8 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
 StackWalk walk_interrupted_stack(const Goroutine* g) noexcept {
   StackWalk walk;
   walk.scope = g->preemptible;
-  if (__start_weft_text != nullptr) _Unwind_Backtrace(next_frame, &walk);
+  const Unwinding unwinding;
+  if (unwinding.allowed() && __start_weft_text != nullptr) _Unwind_Backtrace(next_frame, &walk);
   return walk;
 }
 

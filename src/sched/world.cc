@@ -14,6 +14,7 @@
 #include "sched/machines.h"
 #include "sched/preempt.h"
 #include "sched/trace_points.h"
+#include "sched/unwinding.h"
 #include "sched/waiter.h"
 
 namespace weft::sched {
@@ -216,6 +217,7 @@ void stop_the_world_for_exit(std::int64_t limit_ns) noexcept {
   scheduler.exiting_thread = os::thread_id();
   scheduler.exiting.store_release(true);  // pairs: exiting
   if (our_turn) begin_stop(deadline);
+  Unwinding::end(os::now_ns() + limit_ns);
   if (m != nullptr && m->p != nullptr) release_processor(*m);
 }
 
