@@ -174,6 +174,7 @@ class chan {
   // For select and timers.
   detail::chan_core* core() const noexcept { return core_; }
   static chan adopt(detail::chan_core* core) noexcept { return chan(core, 0); }
+  detail::chan_core* detach() noexcept { return std::exchange(core_, nullptr); }
 
  private:
   chan(detail::chan_core* core, int) noexcept : core_(core) {}

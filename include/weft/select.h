@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "weft/chan.h"
+#include "weft/detail/case_channel.h"
 
 // Select: wait for the first of several channel operations, chosen uniformly at random among those that are ready.
 namespace weft {
@@ -27,11 +28,12 @@ enum class case_kind { channel, timeout, otherwise };
 template <class T, class F>
 struct recv_case {
   static constexpr case_kind kind = case_kind::channel;
-  chan<T> channel;
+  case_channel channel;
   F handler;
-  storage_for<carried<T>> storage{};
+  storage_for<carried<T>> storage;
 
-  recv_case(chan<T> c, F f) : channel(std::move(c)), handler(std::move(f)) {}
+  recv_case(const chan<T>& c, full_expression& here, F f) : channel(c.core(), here), handler(std::move(f)) {}
+  recv_case(chan<T>&& c, F f) : channel(c.detach()), handler(std::move(f)) {}
   recv_case(recv_case&& other) noexcept : channel(std::move(other.channel)), handler(std::move(other.handler)) {}
 
   void describe(select_case& out) { out = {channel.core(), &storage, false, false}; }
@@ -47,9 +49,14 @@ template <class T, class Value, class F>
 struct send_case {
   static constexpr case_kind kind = case_kind::channel;
   static constexpr bool is_copied = std::is_lvalue_reference_v<Value>;
-  chan<T> channel;
+  case_channel channel;
   std::remove_reference_t<Value>* value;
   F handler;
+
+  send_case(const chan<T>& c, full_expression& here, std::remove_reference_t<Value>* v, F f)
+      : channel(c.core(), here), value(v), handler(std::move(f)) {}
+  send_case(chan<T>&& c, std::remove_reference_t<Value>* v, F f)
+      : channel(c.detach()), value(v), handler(std::move(f)) {}
 
   void describe(select_case& out) {
     out = {channel.core(), const_cast<std::remove_const_t<std::remove_reference_t<Value>>*>(value), true, false};
@@ -76,14 +83,19 @@ struct send_case {
 // A value of another type is converted now; the case owns the result.
 template <class T, class F>
 struct converted_send_case : send_case<T, T&&, F> {
+  using base = send_case<T, T&&, F>;
   T converted;
   template <class V>
-  converted_send_case(chan<T> c, V&& v, F f)
-      : send_case<T, T&&, F>{std::move(c), nullptr, std::move(f)}, converted(std::forward<V>(v)) {
+  converted_send_case(const chan<T>& c, full_expression& here, V&& v, F f)
+      : base(c, here, nullptr, std::move(f)), converted(std::forward<V>(v)) {
     this->value = std::addressof(converted);
   }
-  converted_send_case(converted_send_case&& other)
-      : send_case<T, T&&, F>(std::move(other)), converted(std::move(other.converted)) {
+  template <class V>
+  converted_send_case(chan<T>&& c, V&& v, F f)
+      : base(std::move(c), nullptr, std::move(f)), converted(std::forward<V>(v)) {
+    this->value = std::addressof(converted);
+  }
+  converted_send_case(converted_send_case&& other) : base(std::move(other)), converted(std::move(other.converted)) {
     this->value = std::addressof(converted);
   }
 };
@@ -106,14 +118,28 @@ inline constexpr std::size_t channel_cases = (std::size_t{Cases::kind == case_ki
 
 }  // namespace detail
 
+// A handle that is named in a case must be left alone until select returns; its handler may change it. (`here` is for the library:
+// detail/case_channel.h.)
 template <class T, class F = detail::no_handler>
-[[nodiscard]] auto on_recv(chan<T> channel, F handler = {}) {
+[[nodiscard]] auto on_recv(const chan<T>& channel, F handler = {}, detail::full_expression&& here = {}) {
+  return detail::recv_case<T, F>(channel, here, std::move(handler));
+}
+template <class T, class F = detail::no_handler>
+[[nodiscard]] auto on_recv(chan<T>&& channel, F handler = {}) {
   return detail::recv_case<T, F>(std::move(channel), std::move(handler));
 }
 template <class T, class V, class F = detail::no_handler>
-[[nodiscard]] auto on_send(chan<T> channel, V&& value, F handler = {}) {
+[[nodiscard]] auto on_send(const chan<T>& channel, V&& value, F handler = {}, detail::full_expression&& here = {}) {
   if constexpr (std::is_same_v<std::remove_cvref_t<V>, T>) {
-    return detail::send_case<T, V&&, F>{std::move(channel), std::addressof(value), std::move(handler)};
+    return detail::send_case<T, V&&, F>(channel, here, std::addressof(value), std::move(handler));
+  } else {
+    return detail::converted_send_case<T, F>(channel, here, std::forward<V>(value), std::move(handler));
+  }
+}
+template <class T, class V, class F = detail::no_handler>
+[[nodiscard]] auto on_send(chan<T>&& channel, V&& value, F handler = {}) {
+  if constexpr (std::is_same_v<std::remove_cvref_t<V>, T>) {
+    return detail::send_case<T, V&&, F>(std::move(channel), std::addressof(value), std::move(handler));
   } else {
     return detail::converted_send_case<T, F>(std::move(channel), std::forward<V>(value), std::move(handler));
   }
@@ -250,7 +276,8 @@ class selector {
   template <class T, class F>
   struct send_entry final : send_once_entry<T, F> {
     T original;
-    send_entry(chan<T> c, T&& v, F f) : send_once_entry<T, F>(std::move(c), T(v), std::move(f)), original(std::move(v)) {}
+    send_entry(chan<T> c, T&& v, F f)
+        : send_once_entry<T, F>(std::move(c), T(v), std::move(f)), original(std::move(v)) {}
     void describe(detail::select_case& out) override {
       if (!this->value) this->carry(T(original));
       send_once_entry<T, F>::describe(out);

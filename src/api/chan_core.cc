@@ -139,7 +139,7 @@ __attribute__((always_inline)) inline chan_outcome chan_core::send_now(void* val
     if (is_timer_) throw logic_error("weft: send on the channel of a timer: only the timer does that");
     return chan_outcome::closed;
   }
-  if (Waiter* receiver = receivers_.pop()) {
+  if (Waiter* receiver = pop(receivers_)) {
     if (WEFT_LIKELY(copy == nullptr)) return pass(*receiver, receiver->element, value);
     lock_.unlock();
     try {
@@ -186,7 +186,7 @@ __attribute__((always_inline)) inline chan_outcome chan_core::receive_buffered(v
   if (ops_->destroy != nullptr) ops_->destroy(slot(receive_index_));
   receive_index_ = after(receive_index_, capacity_);
   Waiter* failed = nullptr;
-  while (Waiter* sender = senders_.pop()) {  // C2: there is room for one now
+  while (Waiter* sender = pop(senders_)) {  // C2: there is room for one now
     if (WEFT_LIKELY(take_from(*sender, slot(send_index_)))) {
       send_index_ = after(send_index_, capacity_);
       lock_.unlock();
@@ -205,7 +205,7 @@ __attribute__((always_inline)) inline chan_outcome chan_core::receive_buffered(v
 
 __attribute__((always_inline)) inline chan_outcome chan_core::receive_now(void* storage) {
   if (const std::size_t count = count_.load_relaxed(); count > 0) return receive_buffered(storage, count);
-  while (Waiter* sender = senders_.pop()) {
+  while (Waiter* sender = pop(senders_)) {
     if (WEFT_LIKELY(sender->copy == nullptr)) return pass(*sender, storage, sender->element);
     if (receive_copy(*sender, storage)) return chan_outcome::done;
     lock_.lock();  // the next one
@@ -268,7 +268,7 @@ __attribute__((noinline)) chan_outcome chan_core::send_slowly(void* value, std::
 
 __attribute__((noinline)) chan_outcome chan_core::send_to_receiver(sched::Goroutine* g, void* value,
                                                                    std::int64_t deadline_ns) {
-  if (Waiter* receiver = receivers_.pop()) return pass(*receiver, receiver->element, value);
+  if (Waiter* receiver = pop(receivers_)) return pass(*receiver, receiver->element, value);
   return send_locked(g, value, deadline_ns);  // their selects had been decided: nobody is left
 }
 
@@ -325,7 +325,7 @@ __attribute__((noinline)) chan_outcome chan_core::receive_slowly(void* storage, 
 
 __attribute__((noinline)) chan_outcome chan_core::receive_from_sender(sched::Goroutine* g, void* storage,
                                                                       std::int64_t deadline_ns) {
-  Waiter* sender = senders_.pop();
+  Waiter* sender = pop(senders_);
   if (WEFT_LIKELY(sender != nullptr && sender->copy == nullptr)) return pass(*sender, storage, sender->element);
   if (sender == nullptr) return receive_locked(g, storage, deadline_ns);  // their selects had been decided
   return receive_copy(*sender, storage) ? chan_outcome::done : receive_slowly(storage, deadline_ns);
@@ -361,7 +361,7 @@ chan_outcome chan_core::receive_later(void* storage, std::int64_t deadline_ns) {
       return chan_outcome::would_block;
     }
     lock_.lock();  // a timer's time has come, or it was woken for something that failed: look again
-    receivers_.remove(waiter);
+    if (!woken) take_off(receivers_, waiter);
     const chan_outcome outcome = receive_now(storage);
     if (outcome != chan_outcome::would_block) return outcome;
   }
@@ -370,16 +370,24 @@ chan_outcome chan_core::receive_later(void* storage, std::int64_t deadline_ns) {
 void chan_core::release() noexcept {
   if (references_.fetch_sub_acq_rel(1) != 1) return;  // pairs: chan.references (self)
   lock_.lock();
-  const bool unused = receivers_.empty() && senders_.empty();
+  const bool unused = is_unused();
   orphan_ = true;
   lock_.unlock();
   if (unused) destroy(this);
 }
 
+inline void chan_core::take_off(sched::WaitList& list, Waiter& waiter) noexcept {
+  if (WEFT_LIKELY(waiter.queued)) {
+    list.remove(waiter);
+  } else {
+    --strays_;
+  }
+}
+
 void chan_core::leave(bool is_send, Waiter& waiter) noexcept {
   lock_.lock();
-  waiters(is_send).remove(waiter);
-  const bool unused = orphan_ && receivers_.empty() && senders_.empty();
+  take_off(waiters(is_send), waiter);
+  const bool unused = WEFT_UNLIKELY(orphan_) && is_unused();
   lock_.unlock();
   if (unused) destroy(this);
 }
@@ -393,8 +401,8 @@ bool chan_core::close() {
   }
   closed_.store_release(true);  // pairs: chan.closed
   refuses_sends_ = true;
-  while (Waiter* waiter = receivers_.pop()) released.push(*waiter);
-  while (Waiter* waiter = senders_.pop()) released.push(*waiter);
+  while (Waiter* waiter = pop(receivers_)) released.push(*waiter);
+  while (Waiter* waiter = pop(senders_)) released.push(*waiter);
   lock_.unlock();
   while (Waiter* waiter = released.front()) {  // success stays false: closed
     released.remove(*waiter);
@@ -403,12 +411,12 @@ bool chan_core::close() {
   return true;
 }
 
-bool chan_core::is_ready_beside(bool is_send, const sched::Choice* own) const noexcept {
+bool chan_core::is_ready_beside_decided(bool is_send) const noexcept {
   if (closed_.load_relaxed()) return true;
   if (is_timer_) return is_send || timer_due();
   if (is_send ? count_.load_relaxed() < capacity_ : count_.load_relaxed() > 0) return true;
   for (const Waiter* waiter = (is_send ? receivers_ : senders_).front(); waiter != nullptr; waiter = waiter->next)
-    if (waiter->choice == nullptr || (waiter->choice != own && !waiter->choice->has_fired())) return true;
+    if (waiter->choice == nullptr || !waiter->choice->has_fired()) return true;
   return false;
 }
 

@@ -20,7 +20,8 @@
 //               wake(); the waiter's frame lives until then.
 //   Lifetime    handles are counted. When the last one goes while somebody still waits, the channel stays as an orphan (nobody
 //               can wake those waiters any more, only their time limits) and goes with the last waiter. So waiting itself
-//               counts nothing, which would be two locked operations for each park.
+//               counts nothing, which would be two locked operations for each park. A waiter that was decided elsewhere and dropped
+//               by pop() still comes back here to leave(): it is a stray until then, and holds the channel as those on the lists do.
 namespace weft::detail {
 
 class chan_core {
@@ -72,9 +73,9 @@ class chan_core {
   // When to look again although nobody wakes us: the time of a timer's channel.
   std::int64_t due_at() const noexcept { return is_timer_ ? when_ns_.load_relaxed() : os::kForever; }
   os::SpinLock& lock() noexcept { return lock_; }
-  // Under the lock: the same, not counting waiters of `own` select.
-  bool is_ready(bool is_send, const sched::Choice* own) const noexcept {
-    return looks_ready(is_send) && is_ready_beside(is_send, own);
+  // Under the lock: the same, exactly.
+  bool is_ready(bool is_send) const noexcept {
+    return WEFT_UNLIKELY(looks_ready(is_send)) && is_ready_beside_decided(is_send);
   }
   sched::WaitList& waiters(bool is_send) noexcept { return is_send ? senders_ : receivers_; }
   // Runs the operation if it can be run now.
@@ -96,7 +97,11 @@ class chan_core {
   // held, which is released if that was it.
   bool put_word(const void* value) noexcept;
   bool get_word(void* storage) noexcept;
-  bool is_ready_beside(bool is_send, const sched::Choice* own) const noexcept;
+  bool is_ready_beside_decided(bool is_send) const noexcept;
+  sched::Waiter* pop(sched::WaitList& list) noexcept { return list.pop(&strays_); }
+  // A waiter that was not woken through this list.
+  void take_off(sched::WaitList& list, sched::Waiter& waiter) noexcept;
+  bool is_unused() const noexcept { return receivers_.empty() && senders_.empty() && strays_ == 0; }
   bool timer_due() const noexcept { return when_ns_.load_relaxed() <= os::now_ns(); }
   void park_on(sched::WaitList& list, sched::Waiter& waiter, sched::Goroutine* g, sched::WaitReason reason,
                void* element) noexcept;
@@ -138,6 +143,7 @@ class chan_core {
   base::Atom<std::size_t> count_{0};
   std::size_t send_index_ = 0, receive_index_ = 0;
   sched::WaitList receivers_, senders_;
+  std::uint32_t strays_ = 0;  // dropped by pop(), not yet left
   base::Atom<std::int64_t> when_ns_{os::kForever};
   std::int64_t period_ns_ = 0;
   const char* name_;

@@ -24,7 +24,7 @@ bool chan_core::change_timer(std::int64_t when_ns, std::int64_t period_ns, bool 
   is_started_ = start;  // that it is a timer's does not change: selects read it without the lock
   period_ns_ = period_ns;
   when_ns_.store_relaxed(when_ns);
-  while (Waiter* waiter = receivers_.pop()) {  // they wait for the old time
+  while (Waiter* waiter = pop(receivers_)) {  // they wait for the old time
     waiter->retry = true;
     woken.push(*waiter);
   }

@@ -22,11 +22,14 @@ class SpinLock {
     unlock_unranked();
   }
   bool try_lock() noexcept {
-    if (byte_.load_relaxed() != 0 || byte_.exchange_acquire(1) != 0) return false;  // pairs: spin_lock
+    if (!try_lock_unranked()) return false;
     note_rank_taken(base::Rank::kWaitList);
     return true;
   }
-  // For select, which holds several at once, in address order.
+  // For select, which holds several at once: it tries, or takes them in address order.
+  bool try_lock_unranked() noexcept {
+    return byte_.load_relaxed() == 0 && byte_.exchange_acquire(1) == 0;  // pairs: spin_lock
+  }
   void lock_unranked() noexcept {
     if (WEFT_UNLIKELY(byte_.exchange_acquire(1) != 0)) lock_slow();  // pairs: spin_lock
   }

@@ -116,8 +116,9 @@ class WaitList {
     first_.store_relaxed(&waiter);
     waiter.queued = true;
   }
-  // The oldest whose Choice is still open (and is now decided for this list); null: none.
-  Waiter* pop() noexcept {
+  // The oldest whose Choice is still open (and is now decided for this list); null: none. Those before it were decided elsewhere and are
+  // dropped: `dropped` counts them, for who must know that they have not left yet.
+  Waiter* pop(std::uint32_t* dropped = nullptr) noexcept {
     while (Waiter* waiter = front()) {
       Waiter* next = waiter->next;
       first_.store_relaxed(next);
@@ -128,6 +129,7 @@ class WaitList {
       }
       waiter->queued = false;
       if (waiter->choice == nullptr || waiter->choice->fire(waiter)) return waiter;
+      if (dropped != nullptr) ++*dropped;
     }
     return nullptr;
   }

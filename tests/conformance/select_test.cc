@@ -59,6 +59,67 @@ TEST_P(Select, a_case_may_be_made_elsewhere) {
   });
 }
 
+// A case borrows a handle that is named in it, and owns its channel from the moment it outlives its expression.
+TEST_P(Select, a_case_that_is_kept_outlives_the_handle_it_was_made_of) {
+  weft::run([] {
+    const auto content = std::make_shared<int>(7);
+    weft::chan<std::shared_ptr<int>> full(1), empty(1), other;
+    full.send(content);
+    const weft::chan<std::shared_ptr<int>> reader = empty;
+    auto receives = on_recv(full);
+    auto moved = std::move(receives);
+    auto sends = on_send(empty, content);
+    full = empty = weft::chan<std::shared_ptr<int>>::nil();
+    EXPECT_EQ(weft::select(on_recv(other), std::move(sends)), 1u);
+    EXPECT_EQ(reader.size(), 1u);
+    EXPECT_EQ(content.use_count(), 3);  // in full and empty
+    EXPECT_EQ(weft::select(std::move(moved), on_recv(other)), 0u);
+    EXPECT_EQ(content.use_count(), 2);
+  });
+}
+
+TEST_P(Select, a_case_keeps_no_channel_when_it_has_gone) {
+  weft::run([] {
+    const auto content = std::make_shared<int>(7);
+    const auto filled = [&] {
+      weft::chan<std::shared_ptr<int>> full(2);
+      full.send(content);
+      full.send(content);
+      return full;
+    };
+    {
+      weft::chan<std::shared_ptr<int>> full = filled();
+      const auto never_used = on_recv(full);
+      const auto sent_never = on_send(full, content);
+    }
+    EXPECT_EQ(content.use_count(), 1);
+    weft::chan<std::shared_ptr<int>> full = filled(), other;
+    const auto drop = [&](auto) { full = weft::chan<std::shared_ptr<int>>::nil(); };
+    EXPECT_EQ(weft::select(on_recv(full, drop), on_recv(other)), 0u);  // a handler may change what its case names
+    EXPECT_EQ(content.use_count(), 1);
+    EXPECT_EQ(weft::select(on_recv(filled()), on_recv(other)), 0u);
+    EXPECT_EQ(content.use_count(), 1);
+  });
+}
+
+TEST_P(Select, who_has_heard_from_a_select_may_let_go_of_its_channels) {
+  weft::run([] {
+    for (int i = 0; i < 300; ++i) {
+      auto left = std::make_unique<weft::chan<int>>(), right = std::make_unique<weft::chan<int>>();
+      weft::wait_group done;
+      done.add(1);
+      weft::go([&] {
+        EXPECT_EQ(weft::select(on_recv(*left), on_recv(*right)), static_cast<std::size_t>(i % 2));
+        done.done();
+      });
+      (i % 2 == 0 ? left : right)->send(i);
+      left.reset();
+      right.reset();
+      done.wait();
+    }
+  });
+}
+
 TEST_P(Select, chooses_evenly_among_the_ready) {
   weft::run([] {
     weft::chan<int> a(1000), b(1000), never, c(1000);

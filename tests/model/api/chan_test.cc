@@ -20,10 +20,10 @@
 //   +   list.push(waiter);
 //   +   sched::park();
 // mutant: forgets_the_sender_behind_a_full_buffer in api/chan_core.cc, caught by room_in_the_buffer_releases_a_sender
-//   -   while (Waiter* sender = senders_.pop()) {  // C2: there is room for one now
+//   -   while (Waiter* sender = pop(senders_)) {  // C2: there is room for one now
 //   +   while (Waiter* sender = nullptr) {
 // mutant: closes_without_waking_senders in api/chan_core.cc, caught by a_close_wakes_everybody
-//   -   while (Waiter* waiter = senders_.pop()) released.push(*waiter);
+//   -   while (Waiter* waiter = pop(senders_)) released.push(*waiter);
 //   +
 // mutant: wakes_a_second_time_at_the_time_limit in sched/waiter.cc, caught by a_time_limit_and_a_sender_compete
 //   -   if (wait->choice_.fire(nullptr)) wait->sleeper().wake();
