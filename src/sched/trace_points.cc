@@ -66,24 +66,16 @@ __attribute__((noinline)) trace::Place trace_place() noexcept { return WEFT_PLAC
 
 namespace {
 
-// Where the thread is, if that is where it usually is: nothing is copied.
-struct UsualPlace {
-  explicit UsualPlace(const void* frame) noexcept : g(os::current_g()), p(os::current_p()) {
-    const Machine* m = os::current_m();
-    is_usual = WEFT_LIKELY(p != nullptr && m != nullptr && m->interrupted == nullptr);
-    if (g != nullptr && frame > g->stack_bottom && frame < static_cast<const void*>(g))
-      chain = {frame, g->stack_bottom, g};
-  }
-  trace::Mark* p_mark() const noexcept { return &p->mark; }
-  trace::Mark* g_mark() const noexcept {
-    return g != nullptr && g->status.load_relaxed() == GStatus::kRunning ? &g->mark : nullptr;
-  }
+// Not where a signal has interrupted a goroutine: its stack was walked by the handler.
+bool is_usual(const Processor* p) noexcept {
+  const Machine* m = os::current_m();
+  return WEFT_LIKELY(p != nullptr && m != nullptr && m->interrupted == nullptr);
+}
 
-  Goroutine* g;
-  Processor* p;
-  bool is_usual;
-  trace::FrameChain chain;
-};
+trace::FrameChain chain_of(const Goroutine* g, const void* frame) noexcept {
+  if (WEFT_UNLIKELY(g == nullptr || frame <= g->stack_bottom || frame >= static_cast<const void*>(g))) return {};
+  return {frame, g->stack_bottom, g};
+}
 
 bool is_preempted() noexcept { return (os::current_p()->attention.load_relaxed() & kAttentionPreempt) != 0; }
 
@@ -138,24 +130,30 @@ void trace_move(std::uintptr_t g, std::uintptr_t from_and_to) noexcept {
 
 void trace_block(std::uintptr_t address, std::uintptr_t) noexcept {
   auto* g = reinterpret_cast<Goroutine*>(address);
-  const UsualPlace place(WEFT_FRAME_OF_COLD_CALL);
-  if (!place.is_usual || !trace::usual_leave(trace::format::Event::kGoBlock, place.p_mark(), &g->mark,
-                                             static_cast<trace::Reason>(g->wait_reason), place.chain))
+  const Processor* p = os::current_p();
+  if (!is_usual(p) ||
+      !trace::usual_leave(trace::format::Event::kGoBlock, &p->mark, &g->mark,
+                          static_cast<trace::Reason>(g->wait_reason), chain_of(g, WEFT_FRAME_OF_COLD_CALL)))
     tell_move(g, GStatus::kRunning, GStatus::kWaiting, WEFT_FRAME_OF_COLD_CALL);
 }
 
 void trace_stop(std::uintptr_t address, std::uintptr_t) noexcept {
   auto* g = reinterpret_cast<Goroutine*>(address);
-  const UsualPlace place(WEFT_FRAME_OF_COLD_CALL);
-  if (!place.is_usual || !trace::usual_leave(trace::format::Event::kGoStop, place.p_mark(), &g->mark,
-                                             is_preempted() ? kReasonPreempted : kReasonYield, place.chain))
+  const Processor* p = os::current_p();
+  if (!is_usual(p) ||
+      !trace::usual_leave(trace::format::Event::kGoStop, &p->mark, &g->mark,
+                          is_preempted() ? kReasonPreempted : kReasonYield, chain_of(g, WEFT_FRAME_OF_COLD_CALL)))
     tell_move(g, GStatus::kRunning, GStatus::kRunnable, WEFT_FRAME_OF_COLD_CALL);
 }
 
 void trace_unblock(std::uintptr_t address, std::uintptr_t) noexcept {
   auto* g = reinterpret_cast<Goroutine*>(address);
-  const UsualPlace place(WEFT_FRAME_OF_COLD_CALL);
-  if (!place.is_usual || !trace::usual_unblock(place.p_mark(), place.g_mark(), &g->mark, g->id, place.chain))
+  const Processor* p = os::current_p();
+  const Goroutine* self = os::current_g();
+  const trace::Mark* running =
+      WEFT_LIKELY(self != nullptr && self->status.load_relaxed() == GStatus::kRunning) ? &self->mark : nullptr;
+  if (!is_usual(p) ||
+      !trace::usual_unblock(&p->mark, running, &g->mark, g->id, chain_of(self, WEFT_FRAME_OF_COLD_CALL)))
     tell_move(g, GStatus::kWaiting, GStatus::kRunnable, WEFT_FRAME_OF_COLD_CALL);
 }
 

@@ -16,7 +16,7 @@ namespace weft::trace {
 class KnownChains {
  public:
   // 0: not known. The chain's first record is there: somebody's frame pointer.
-  std::uint32_t find(const FrameChain& chain, std::uint32_t generation) const noexcept;
+  std::uint32_t find(const FrameChain& chain, std::uint64_t generation) const noexcept;
   // Not if it is deep: walking it is what its events cost anyway.
   void remember(const FrameChain& chain, std::uint32_t generation, std::uint32_t number) noexcept;
 
@@ -39,8 +39,8 @@ class KnownChains {
     return reinterpret_cast<std::uintptr_t>(chain.high) - reinterpret_cast<std::uintptr_t>(chain.frame);
   }
   // The same height: what lay within the other stack lies within this one.
-  static std::uint64_t key(std::uintptr_t height, std::uint32_t generation) noexcept {
-    return std::uint64_t{generation} << 32 | height;
+  static std::uint64_t key(std::uintptr_t height, std::uint64_t generation) noexcept {
+    return generation << 32 | height;
   }
   static std::size_t set_of(std::uintptr_t return_address, std::uintptr_t height) noexcept {
     return (return_address + height / sizeof(void*)) % kSets;
@@ -55,20 +55,19 @@ class KnownChains {
 
 WEFT_READS_STACKS inline bool KnownChains::is_there(const Entry& entry, std::uintptr_t frame,
                                                     std::uintptr_t high) noexcept {
-  const std::size_t last = entry.count - 1;
-  for (std::size_t i = 0; i < last; ++i) {
-    const auto* record = record_at(frame + entry.places[i]);
-    if (os::strip_signature(record->return_address) != entry.return_addresses[i] ||
-        record->caller != frame + entry.places[i + 1])
-      return false;
+  std::uintptr_t place = frame;
+  const std::uint32_t* places = entry.places;
+  for (const std::uintptr_t *at = entry.return_addresses, *last = at + entry.count - 1;; ++at) {
+    if (os::strip_signature(record_at(place)->return_address) != *at) return false;
+    const std::uintptr_t caller = record_at(place)->caller;
+    if (at == last) return !os::leads_on(caller, place + sizeof(os::FrameRecord), high);
+    place = frame + *++places;  // not the caller just read: it would be waited for
+    if (caller != place) return false;
   }
-  const std::uintptr_t outermost = frame + entry.places[last];
-  return os::strip_signature(record_at(outermost)->return_address) == entry.return_addresses[last] &&
-         !os::leads_on(record_at(outermost)->caller, outermost + sizeof(os::FrameRecord), high);
 }
 
 WEFT_READS_STACKS inline std::uint32_t KnownChains::find(const FrameChain& chain,
-                                                         std::uint32_t generation) const noexcept {
+                                                         std::uint64_t generation) const noexcept {
   const auto frame = reinterpret_cast<std::uintptr_t>(chain.frame);
   const auto high = reinterpret_cast<std::uintptr_t>(chain.high);
   const Set& set = sets_[set_of(os::strip_signature(record_at(frame)->return_address), height(chain))];

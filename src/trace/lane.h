@@ -33,8 +33,13 @@ struct Word {
   static constexpr std::uint32_t generation(std::uint64_t word) noexcept {
     return static_cast<std::uint32_t>(word >> 32);
   }
-  static constexpr std::uint64_t sequence(std::uint64_t word) noexcept { return word >> 4 & 0xfff'ffff; }
+  static constexpr std::uint64_t sequence(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word) >> 4; }
   static constexpr std::uint8_t state(std::uint64_t word) noexcept { return word & 15; }
+  static constexpr std::uint64_t kSequenceBits = 0xffff'fff0;
+  // With the next number. A generation ends long before there are 2^28.
+  static constexpr std::uint64_t next(std::uint64_t word, format::GoStatus from, format::GoStatus to) noexcept {
+    return word + (1 << 4) + static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
+  }
   static constexpr std::uint64_t with_state(std::uint64_t word, std::uint8_t state) noexcept {
     return (word & ~std::uint64_t{15}) | state;
   }

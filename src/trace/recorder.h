@@ -41,8 +41,18 @@ class Recorder {
   void leave(Lane& lane) noexcept {
     lane.section.store_release(lane.section.load_relaxed() + 1);  // pairs: lane.section
   }
-  // A section of the usual kind: goes on in the generation and buffer of the one before. Null: enter() may know more.
-  Lane* try_enter() noexcept;
+  // A section of the usual kind: goes on in the generation and buffer of the one before. False: enter() may know more.
+  struct UsualSection {
+    Lane* lane = nullptr;
+    Lane::Written* written;
+    unsigned char* at;
+    std::uint64_t generation;
+    std::uint32_t number;
+
+    void leave() const noexcept { lane->section.store_release(number + 2); }  // pairs: lane.section
+  };
+  // `generation`: the lane's, as it was before; a signal's handler may have gone on to another one.
+  bool try_enter(Lane* own_lane, std::uint32_t generation, UsualSection& section) noexcept;
   // In a section: goes on in the newest generation. That is the next one at most, for the collector waits for this lane.
   bool follow(Lane& lane) noexcept;
   std::uint32_t first_generation() const noexcept { return first_generation_.load_relaxed(); }
@@ -141,18 +151,21 @@ class Recorder {
 
 extern constinit Recorder recorder;
 
-inline Lane* Recorder::try_enter() noexcept {
-  Lane* lane = os::current_lane();
-  if (WEFT_UNLIKELY(lane == nullptr)) return nullptr;
-  const std::uint32_t section = lane->section.load_acquire();  // pairs: lane.section
-  if (WEFT_UNLIKELY(section % 2 != 0)) return nullptr;
-  lane->section.store_relaxed(section + 1);
+inline bool Recorder::try_enter(Lane* lane, std::uint32_t generation, UsualSection& section) noexcept {
+  section.number = lane->section.load_acquire();  // pairs: lane.section
+  if (WEFT_UNLIKELY(section.number % 2 != 0)) return false;
+  lane->section.store_relaxed(section.number + 1);
   base::compiler_fence();
+  section.lane = lane;
+  section.generation = generation;
+  section.written = &lane->written[generation & 1];
+  section.at = section.written->at;
+  // Equal: nothing is out of the ordinary, and the lane has not gone on, for it is never ahead.
   const std::uint64_t state = state_.load_acquire();  // pairs: trace.generation
-  if (WEFT_LIKELY(state <= UINT32_MAX && state == lane->generation && lane->open().at < lane->open().limit))
-    return lane;
-  leave(*lane);
-  return nullptr;
+  if (WEFT_LIKELY(state == generation && section.at < section.written->limit)) return true;
+  section.leave();
+  section.lane = nullptr;
+  return false;
 }
 
 // One section of the calling thread; null inside: not recording.

@@ -21,79 +21,94 @@ namespace weft::trace {
 class UsualEvent {
  public:
   // `p` and `g` are where the thread is; g null: in the scheduler.
-  UsualEvent(Mark* p, Mark* g) noexcept : lane_(recorder.try_enter()) {
-    if (WEFT_LIKELY(lane_ != nullptr && lane_->p == p && lane_->g == g && !lane_->p_in_call)) return;
-    if (lane_ != nullptr) recorder.leave(*lane_);
-    lane_ = nullptr;
+  UsualEvent(Lane* lane, std::uint32_t generation, const Mark* p, const Mark* g) noexcept {
+    if (WEFT_UNLIKELY(!recorder.try_enter(lane, generation, section_))) return;
+    if (WEFT_LIKELY(lane->p == p && lane->g == g && !lane->p_in_call)) return;
+    give_up();
   }
   ~UsualEvent() {
-    if (lane_ != nullptr) recorder.leave(*lane_);
+    if (section_.lane != nullptr) section_.leave();
   }
   UsualEvent(const UsualEvent&) = delete;
 
-  explicit operator bool() const noexcept { return lane_ != nullptr; }
-  std::uint32_t generation() const noexcept { return lane_->generation; }
-  // False: not known, or there is none.
-  bool stack(const FrameChain& chain, std::uint32_t& number) const noexcept {
-    number = 0;
-    return chain.frame == nullptr || (number = lane_->chains.find(chain, lane_->generation)) != 0;
+  explicit operator bool() const noexcept { return section_.lane != nullptr; }
+  // The other goroutine has been mentioned in this generation, and is in that state.
+  bool knows(std::uint64_t word, format::GoStatus state) const noexcept {
+    return (word & ~Word::kSequenceBits) == (section_.generation << 32 | static_cast<std::uint8_t>(state));
   }
   void set_goroutine(Mark* g, std::uint64_t id) noexcept {
-    lane_->g = g;
-    lane_->g_id = id;
-    lane_->g_in_call = false;
+    Lane& lane = *section_.lane;
+    lane.g = g;
+    lane.g_id = id;
+    lane.g_in_call = false;
   }
-  void leave_goroutine() noexcept { lane_->g = nullptr; }
+  void leave_goroutine() noexcept { section_.lane->g = nullptr; }
 
   template <class... Numbers>
   void write_now(format::Event event, Numbers... numbers) noexcept {
-    const std::uint64_t before = lane_->last_time;
+    Lane& lane = *section_.lane;
+    const std::uint64_t before = lane.last_time;
     const std::uint64_t now = std::max(recorder.now(), before);
-    lane_->last_time = now;
+    lane.last_time = now;
     write(event, now - before, numbers...);
   }
-  // At the time of the event before.
+  // So much later than the event before.
   template <class... Numbers>
   void write(format::Event event, std::uint64_t later, Numbers... numbers) noexcept {
-    Lane::Written& written = lane_->open();
-    unsigned char* at = written.at;
-    *at++ = static_cast<unsigned char>(event);
-    at = put_number(at, later);
+    unsigned char* at = section_.at;
+    if (WEFT_LIKELY(later < 1u << 7)) {
+      at = put_bytes(at, static_cast<std::uint16_t>(static_cast<unsigned>(event) | later << 8), 2);
+    } else {
+      *at++ = static_cast<unsigned char>(event);
+      at = put_number(at, later);
+    }
     ((at = put_number(at, static_cast<std::uint64_t>(numbers))), ...);
-    written.at = at;
+    section_.written->at = at;
   }
 
  private:
-  // format::put_varint, with the sizes that occur in one store. There is room for more than is used.
-  static unsigned char* put_number(unsigned char* at, std::uint64_t value) noexcept {
+  // There is room for more than is used.
+  template <class Bytes>
+  static unsigned char* put_bytes(unsigned char* at, Bytes bytes, int used) noexcept {
     static_assert(std::endian::native == std::endian::little);
-    if (value < 1u << 7) {
-      *at = static_cast<unsigned char>(value);
-      return at + 1;
-    }
-    if (value < 1u << 14) {
-      const auto bytes = static_cast<std::uint16_t>((value & 0x7f) | 0x80 | (value << 1 & 0x7f00));
-      std::memcpy(at, &bytes, sizeof bytes);
-      return at + 2;
-    }
-    if (value < 1u << 21) {
-      const auto bytes =
-          static_cast<std::uint32_t>((value & 0x7f) | 0x8080 | (value << 1 & 0x7f00) | (value << 2 & 0x7f0000));
-      std::memcpy(at, &bytes, sizeof bytes);
-      return at + 3;
-    }
+    std::memcpy(at, &bytes, sizeof bytes);
+    return at + used;
+  }
+  // format::put_varint, with the sizes that occur in one store.
+  static unsigned char* put_number(unsigned char* at, std::uint64_t value) noexcept {
+    if (value < 1u << 7) return put_bytes(at, static_cast<std::uint8_t>(value), 1);
+    if (value < 1u << 14)
+      return put_bytes(at, static_cast<std::uint16_t>((value & 0x7f) | 0x80 | (value << 1 & 0x7f00)), 2);
+    if (value < 1u << 21)
+      return put_bytes(
+          at, static_cast<std::uint32_t>((value & 0x7f) | 0x8080 | (value << 1 & 0x7f00) | (value << 2 & 0x7f0000)), 3);
     return format::put_varint(at, value);
   }
+  void give_up() noexcept {
+    section_.leave();
+    section_.lane = nullptr;
+  }
 
-  Lane* lane_;
+  Recorder::UsualSection section_;
 };
 
+// False: not known. Before the section: what is kept in registers meanwhile would have to be saved.
+__attribute__((always_inline)) inline bool known_stack(const Lane& lane, std::uint32_t generation,
+                                                       const FrameChain& chain, std::uint32_t& number) noexcept {
+  number = 0;
+  return WEFT_UNLIKELY(chain.frame == nullptr) || (number = lane.chains.find(chain, generation)) != 0;
+}
+
 // kGoBlock: it waits; kGoStop: it could go on.
-__attribute__((always_inline)) inline bool usual_leave(format::Event event, Mark* p, Mark* g, Reason reason,
+__attribute__((always_inline)) inline bool usual_leave(format::Event event, const Mark* p, Mark* g, Reason reason,
                                                        const FrameChain& chain) noexcept {
-  UsualEvent it(p, g);
+  Lane* lane = os::current_lane();
+  if (WEFT_UNLIKELY(lane == nullptr)) return false;
+  const std::uint32_t generation = lane->generation;
   std::uint32_t stack;
-  if (WEFT_UNLIKELY(!it || !it.stack(chain, stack))) return false;
+  if (WEFT_UNLIKELY(!known_stack(*lane, generation, chain, stack))) return false;
+  UsualEvent it(lane, generation, p, g);
+  if (WEFT_UNLIKELY(!it)) return false;
   it.write_now(event, reason_string(reason), stack);
   const auto state = event == format::Event::kGoBlock ? format::GoStatus::kWaiting : format::GoStatus::kRunnable;
   g->word.store_relaxed(Word::with_state(g->word.load_relaxed(), static_cast<std::uint8_t>(state)));
@@ -101,37 +116,41 @@ __attribute__((always_inline)) inline bool usual_leave(format::Event event, Mark
   return true;
 }
 
-__attribute__((always_inline)) inline bool usual_unblock(Mark* p, Mark* g, Mark* woken, std::uint64_t id,
+__attribute__((always_inline)) inline bool usual_unblock(const Mark* p, const Mark* g, Mark* woken, std::uint64_t id,
                                                          const FrameChain& chain) noexcept {
-  UsualEvent it(p, g);
+  using enum format::GoStatus;
+  Lane* lane = os::current_lane();
+  if (WEFT_UNLIKELY(lane == nullptr)) return false;
+  const std::uint32_t generation = lane->generation;
   std::uint32_t stack;
-  if (WEFT_UNLIKELY(!it || !it.stack(chain, stack))) return false;
+  if (WEFT_UNLIKELY(!known_stack(*lane, generation, chain, stack))) return false;
+  UsualEvent it(lane, generation, p, g);
+  if (WEFT_UNLIKELY(!it)) return false;
   const std::uint64_t word = woken->word.load_acquire();  // pairs: trace.mark
-  constexpr auto kWaiting = static_cast<std::uint8_t>(format::GoStatus::kWaiting);
-  if (WEFT_UNLIKELY(Word::generation(word) != it.generation() || Word::state(word) != kWaiting)) return false;
-  const std::uint64_t sequence = Word::sequence(word) + 1;
-  it.write_now(format::Event::kGoUnblock, id, sequence, stack);
-  woken->word.store_relaxed(
-      Word::make(it.generation(), sequence, static_cast<std::uint8_t>(format::GoStatus::kRunnable)));
+  if (WEFT_UNLIKELY(!it.knows(word, kWaiting))) return false;
+  const std::uint64_t next = Word::next(word, kWaiting, kRunnable);
+  it.write_now(format::Event::kGoUnblock, id, Word::sequence(next), stack);
+  woken->word.store_relaxed(next);
   return true;
 }
 
 // `at_once`: after the one before has left, without a search; else the clock is read.
-__attribute__((always_inline)) inline bool usual_start(Mark* p, Mark* started, std::uint64_t id,
+__attribute__((always_inline)) inline bool usual_start(const Mark* p, Mark* started, std::uint64_t id,
                                                        bool at_once) noexcept {
-  UsualEvent it(p, nullptr);
+  using enum format::GoStatus;
+  Lane* lane = os::current_lane();
+  if (WEFT_UNLIKELY(lane == nullptr)) return false;
+  UsualEvent it(lane, lane->generation, p, nullptr);
   if (WEFT_UNLIKELY(!it)) return false;
   const std::uint64_t word = started->word.load_acquire();  // pairs: trace.mark
-  constexpr auto kRunnable = static_cast<std::uint8_t>(format::GoStatus::kRunnable);
-  if (WEFT_UNLIKELY(Word::generation(word) != it.generation() || Word::state(word) != kRunnable)) return false;
-  const std::uint64_t sequence = Word::sequence(word) + 1;
+  if (WEFT_UNLIKELY(!it.knows(word, kRunnable))) return false;
+  const std::uint64_t next = Word::next(word, kRunnable, kRunning);
   if (at_once) {
-    it.write(format::Event::kGoStart, 0, id, sequence);
+    it.write(format::Event::kGoStart, 0, id, Word::sequence(next));
   } else {
-    it.write_now(format::Event::kGoStart, id, sequence);
+    it.write_now(format::Event::kGoStart, id, Word::sequence(next));
   }
-  started->word.store_relaxed(
-      Word::make(it.generation(), sequence, static_cast<std::uint8_t>(format::GoStatus::kRunning)));
+  started->word.store_relaxed(next);
   it.set_goroutine(started, id);
   return true;
 }
