@@ -156,13 +156,15 @@ inline bool Recorder::try_enter(Lane* lane, std::uint32_t generation, UsualSecti
   if (WEFT_UNLIKELY(section.number % 2 != 0)) return false;
   lane->section.store_relaxed(section.number + 1);
   base::compiler_fence();
-  section.lane = lane;
-  section.generation = generation;
-  section.written = &lane->written[generation & 1];
-  section.at = section.written->at;
   // Equal: nothing is out of the ordinary, and the lane has not gone on, for it is never ahead.
   const std::uint64_t state = state_.load_acquire();  // pairs: trace.generation
-  if (WEFT_LIKELY(state == generation && section.at < section.written->limit)) return true;
+  section.lane = lane;
+  section.generation = generation;
+  if (WEFT_LIKELY(state == generation)) {  // only now: of a generation that has ended they are the collector's
+    section.written = &lane->written[generation & 1];
+    section.at = section.written->at;
+    if (WEFT_LIKELY(section.at < section.written->limit)) return true;
+  }
   section.leave();
   section.lane = nullptr;
   return false;
