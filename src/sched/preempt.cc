@@ -209,13 +209,16 @@ bool ask_by_signal(Processor& p) noexcept {
   if (scheduler.preempt_signal == 0 || scheduler.exiles.load_relaxed() >= exile_limit()) return false;
   std::lock_guard guard(scheduler.machines_lock);
   const Machine* m = p.m;
-  if (m == nullptr || m->guard_slot == nullptr) return false;
+  return m != nullptr && m->guard_slot != nullptr && send_preempt_signal(scheduler.preempt_signal, m->tid);
+}
+
+bool send_preempt_signal(int signal, std::int32_t thread) noexcept {
   siginfo_t info{};
   info.si_code = SI_QUEUE;
   info.si_pid = getpid();
   info.si_value.sival_ptr = &scheduler;
-  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), m->tid, scheduler.preempt_signal, &info) == 0) return true;
-  return syscall(SYS_tgkill, getpid(), m->tid, scheduler.preempt_signal) == 0;  // refused, or too many are queued
+  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, signal, &info) == 0) return true;
+  return syscall(SYS_tgkill, getpid(), thread, signal) == 0;  // refused, or too many are queued
 }
 
 bool is_preempt_signal(const siginfo_t& info) noexcept {

@@ -48,6 +48,7 @@ bool runs_goroutine(const Processor& p) noexcept;
 void ask_to_give_way(Processor& p) noexcept;
 // The M that runs p is asked by signal; false: there are too many exiles already, or nobody runs it.
 bool ask_by_signal(Processor& p) noexcept;
+bool send_preempt_signal(int signal, std::int32_t thread) noexcept;
 // Sent by that, and by nobody else.
 bool is_preempt_signal(const siginfo_t& info) noexcept;
 

@@ -9,6 +9,7 @@
 #include "arch/restart_call.h"
 #include "base/check.h"
 #include "os/backtrace.h"
+#include "os/thread.h"
 #include "os/unwind_lock.h"
 #include "sched/preempt.h"
 
@@ -41,49 +42,66 @@ bool is_free(int signal) {
   return (present.sa_flags & SA_SIGINFO) == 0 && present.sa_handler == SIG_DFL;
 }
 
+// Emulators let one handle signals that they cannot send. Sent to the thread itself, which has nothing to be asked for yet.
+bool can_be_sent(int signal) { return sched::send_preempt_signal(signal, os::thread_id()); }
+
+bool take(int signal) {
+  struct sigaction present{};
+  if (sigaction(signal, nullptr, &present) != 0) return false;
+  struct sigaction action{};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  if (present.sa_sigaction != on_signal) {
+    is_shared = !is_free(signal) && present.sa_handler != SIG_IGN;
+    previous = present;
+    action.sa_mask = previous.sa_mask;
+    action.sa_flags |= previous.sa_flags & SA_NODEFER;
+  }
+  if (sigaction(signal, &action, nullptr) != 0) return false;
+  if (is_shared || can_be_sent(signal)) return true;
+  sigaction(signal, &present, nullptr);
+  return false;
+}
+
 int choose() {
   for (int signal = SIGRTMAX - 1; signal >= SIGRTMIN; --signal)
-    if (is_free(signal)) return signal;
+    if (is_free(signal) && take(signal)) return signal;
   return 0;
+}
+
+void say_that_it_is_shared(int signal) {
+  char text[160];
+  const int length = std::snprintf(
+      text, sizeof text,
+      "weft: signal %d (WEFT_PREEMPT_SIGNAL) is in use: its handler is called for those that weft has not sent\n",
+      signal);
+  base::write_stderr(text, static_cast<std::size_t>(length));
+}
+
+void say_that_there_is_none(bool wanted) {
+  char text[256];
+  const int length =
+      std::snprintf(text, sizeof text,
+                    "weft: no signal to interrupt code that has no preemption checks (%s): goroutines in "
+                    "such code keep their P; choose a free one with WEFT_PREEMPT_SIGNAL\n",
+                    wanted ? "the one of WEFT_PREEMPT_SIGNAL cannot be handled, or not be sent"
+                           : "all real-time signals are in use, or cannot be sent");
+  base::write_stderr(text, static_cast<std::size_t>(length));
 }
 
 }  // namespace
 
 int install_preempt_signal(int wanted) {
-  const int signal = wanted != 0 ? wanted : choose();
-  struct sigaction action{};
-  action.sa_sigaction = on_signal;
-  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-  sigemptyset(&action.sa_mask);
-  struct sigaction present{};
-  if (signal != 0 && sigaction(signal, nullptr, &present) == 0 && present.sa_sigaction != on_signal) {
-    is_shared = !is_free(signal) && present.sa_handler != SIG_IGN;
-    if (is_shared) {
-      char text[160];
-      const int length = std::snprintf(text, sizeof text,
-                                       "weft: signal %d (WEFT_PREEMPT_SIGNAL) is in use: its handler is called for those "
-                                       "that weft has not sent\n",
-                                       signal);
-      base::write_stderr(text, static_cast<std::size_t>(length));
-    }
-    previous = present;
-    action.sa_mask = previous.sa_mask;
-    action.sa_flags |= previous.sa_flags & SA_NODEFER;
+  const int signal = wanted == 0 ? choose() : take(wanted) ? wanted : 0;
+  if (signal == 0) {
+    say_that_there_is_none(wanted != 0);
+    return 0;
   }
-  if (signal != 0 && sigaction(signal, &action, nullptr) == 0) {
-    os::warm_up_unwinder();
-    os::find_unwind_lock();
-    return signal;
-  }
-  char text[256];
-  const int length = std::snprintf(
-      text, sizeof text,
-      "weft: no signal to interrupt code that has no preemption checks (%s): goroutines "
-      "in such code keep their P; choose a "
-      "free one with WEFT_PREEMPT_SIGNAL\n",
-      wanted != 0 ? "the one of WEFT_PREEMPT_SIGNAL cannot be handled" : "all real-time signals are in use");
-  base::write_stderr(text, static_cast<std::size_t>(length));
-  return 0;
+  if (is_shared) say_that_it_is_shared(signal);
+  os::warm_up_unwinder();
+  os::find_unwind_lock();
+  return signal;
 }
 
 void allow_preempt_signal() {

@@ -2,7 +2,7 @@
 #pragma once
 
 // The signal that interrupts code without checks (sched/preempt.h).
-//   Choice   the highest real-time signal that nobody handles, or the one asked for; handlers restart system calls.
+//   Choice   the highest real-time signal that nobody handles and that can be sent, or the one asked for; handlers restart system calls.
 namespace weft::service {
 
 // `wanted` 0: choose. The signal, or 0 with a warning: no free one, or the one asked for is taken or not to be handled.

@@ -22,7 +22,6 @@
 
 #include "support/cases.h"
 
-// check: not-in aarch64
 namespace {
 
 using namespace weft::test;

@@ -11,7 +11,6 @@
 #include "support/seccomp.h"
 #include "support/waiting.h"
 
-// check: not-in aarch64
 namespace {
 
 using namespace weft::test;
