@@ -191,10 +191,10 @@ function(weft_gtest source kind name)
   if(weft_traced_tests AND kind MATCHES "^(conformance|stress)$")
     set(script "${PROJECT_SOURCE_DIR}/tests/trace/run_traced.py")
     math(EXPR long_timeout "${timeout} * 3")  # each case a process of its own, and read twice
-    add_test(NAME trace.${name} COMMAND Python3::Interpreter "${script}"
+    add_test(NAME trace.${name} COMMAND "${Python3_EXECUTABLE}" "${script}"
       $<TARGET_FILE:weft-tools> -- $<TARGET_FILE:${target}> --gtest_filter=${weft_traced_cases})
     weft_finish_test(trace.${name} ${target} trace ${long_timeout})
-    add_test(NAME trace-quick.${name} COMMAND Python3::Interpreter "${script}" --quick
+    add_test(NAME trace-quick.${name} COMMAND "${Python3_EXECUTABLE}" "${script}" --quick
       $<TARGET_FILE:weft-tools> -- $<TARGET_FILE:${target}> --gtest_filter=${weft_traced_quick_cases})
     weft_finish_test(trace-quick.${name} ${target} trace-quick ${timeout})
   endif()
@@ -222,13 +222,13 @@ function(weft_program source kind)
   if(kind STREQUAL "example")
     set(everywhere --everywhere)
   endif()
-  add_test(NAME ${kind}.${stem} COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/support/run_program.py"
+  add_test(NAME ${kind}.${stem} COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/support/run_program.py"
     --source "${source}" --build "${weft_sanitizer}" --arch ${WEFT_ARCH} --timeout-scale ${WEFT_TEST_TIMEOUT_SCALE}
     ${everywhere} -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${target}>)
   weft_finish_test(${kind}.${stem} ${target} "${labels}" ${timeout})
   file(STRINGS "${source}" long_runs REGEX "^// *check: long" LIMIT_COUNT 1)
   if(long_runs)
-    add_test(NAME long.${kind}.${stem} COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/support/run_program.py"
+    add_test(NAME long.${kind}.${stem} COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/support/run_program.py"
       --source "${source}" --build "${weft_sanitizer}" --arch ${WEFT_ARCH} --timeout-scale ${WEFT_TEST_TIMEOUT_SCALE}
       --long -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${target}>)
     list(TRANSFORM labels REPLACE "^${kind}$" long)
@@ -236,7 +236,7 @@ function(weft_program source kind)
   endif()
   if(weft_traced_tests AND kind STREQUAL "example" AND NOT "no-trace" IN_LIST labels)
     math(EXPR long_timeout "${timeout} * 3")
-    add_test(NAME trace.${kind}.${stem} COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/support/run_program.py"
+    add_test(NAME trace.${kind}.${stem} COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/support/run_program.py"
       --source "${source}" --trace $<TARGET_FILE:weft-tools> ${everywhere} -- $<TARGET_FILE:${target}>)
     weft_finish_test(trace.${kind}.${stem} ${target} trace ${long_timeout})
   endif()
@@ -331,7 +331,7 @@ if(WEFT_BUILD_TESTS AND TARGET weft-tools AND NOT CMAKE_CROSSCOMPILING)
     target_compile_definitions(test_unit_tools_${stem} PRIVATE "WEFT_TEST_DATA=\"${PROJECT_SOURCE_DIR}/tests/trace/traces\"")
   endforeach()
   foreach(name outputs page)
-    add_test(NAME tool.${name} COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/trace/test_${name}.py" $<TARGET_FILE:weft-tools>)
+    add_test(NAME tool.${name} COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/trace/test_${name}.py" $<TARGET_FILE:weft-tools>)
     weft_finish_test(tool.${name} weft-tools "program;tool;no-asan;no-tsan" 600)
   endforeach()
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND NOT WEFT_SANITIZE)
@@ -349,7 +349,7 @@ endif()
 
 # The guide's code.
 if(WEFT_BUILD_TESTS AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CROSSCOMPILING AND weft_sanitizer STREQUAL "none")
-  add_test(NAME docs.guide COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/docs/compile_guide.py"
+  add_test(NAME docs.guide COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/docs/compile_guide.py"
     "${PROJECT_SOURCE_DIR}/docs/guide.md" "${PROJECT_SOURCE_DIR}/include" "${CMAKE_CXX_COMPILER}")
   weft_finish_test(docs.guide "" docs 120)
 endif()
@@ -364,7 +364,7 @@ if(WEFT_BUILD_TESTS AND PROJECT_IS_TOP_LEVEL)
     if(stem STREQUAL "check_requirements" AND NOT EXISTS "${PROJECT_SOURCE_DIR}/docs/requirements.md")
       continue()
     endif()
-    add_test(NAME ${name} COMMAND Python3::Interpreter "${source}" --root "${PROJECT_SOURCE_DIR}")
+    add_test(NAME ${name} COMMAND "${Python3_EXECUTABLE}" "${source}" --root "${PROJECT_SOURCE_DIR}")
     weft_finish_test(${name} "" lint 120)
   endforeach()
 endif()
@@ -379,7 +379,7 @@ if(WEFT_BUILD_EXAMPLES)
     set(driver "${PROJECT_SOURCE_DIR}/tests/examples/${stem}.py")
     if(WEFT_BUILD_TESTS AND EXISTS "${driver}" AND NOT CMAKE_CROSSCOMPILING)
       weft_read_annotations("${driver}" example labels timeout)
-      add_test(NAME example.${stem}.clients COMMAND Python3::Interpreter "${driver}" $<TARGET_FILE:example_${stem}>)
+      add_test(NAME example.${stem}.clients COMMAND "${Python3_EXECUTABLE}" "${driver}" $<TARGET_FILE:example_${stem}>)
       weft_finish_test(example.${stem}.clients example_${stem} "${labels}" ${timeout})
     endif()
   endforeach()
@@ -426,7 +426,7 @@ if(WEFT_BUILD_EXAMPLES)
       add_dependencies(examples example_gc)
     endif()
     if(WEFT_BUILD_TESTS AND TARGET example_gc)
-      add_test(NAME example.gc COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/support/run_program.py"
+      add_test(NAME example.gc COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/support/run_program.py"
         --source "${source}" --build "${weft_sanitizer}" --arch ${WEFT_ARCH} --timeout-scale ${WEFT_TEST_TIMEOUT_SCALE}
         -- $<TARGET_FILE:example_gc>)
       weft_finish_test(example.gc example_gc "${labels}" ${timeout})

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// test-labels: qemu
 // Goroutines that lost their P and compute on as plain threads: how many there may be, and what the end of the process makes of them.
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// test-labels: qemu
 // Goroutines that wait in system calls without saying so, under slices of a millisecond: others run meanwhile, and the signal by
 // which they lose their P is never seen: no EINTR, no wait that ends too early.
 #include <poll.h>
@@ -122,6 +123,7 @@ WEFT_CASE(are_not_seen) {
       if (until.tv_nsec >= 1'000'000'000) ++until.tv_sec, until.tv_nsec -= 1'000'000'000;
       expect(sem_timedwait(&semaphore, &until) == -1 && errno == ETIMEDOUT, "sem_timedwait");
     });
+#ifndef __aarch64__  // whose C library overwrites the call's first argument: nobody can make it again (docs/preemption.md)
     const int old = semget(IPC_PRIVATE, 1, 0600);
     if (old >= 0) {
       beside_others("semtimedop", [&] {
@@ -130,6 +132,7 @@ WEFT_CASE(are_not_seen) {
       });
       semctl(old, 0, IPC_RMID);
     }
+#endif
     expect(weft::runtime::read_stats().exiles > 0, "nobody was interrupted");
     say("undisturbed");
   });

@@ -11,6 +11,7 @@
 #include "support/seccomp.h"
 #include "support/waiting.h"
 
+// check: not-in aarch64
 namespace {
 
 using namespace weft::test;
