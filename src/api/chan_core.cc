@@ -7,6 +7,7 @@
 
 #include "api/start.h"
 #include "sched/preempt.h"
+#include "sched/traced_wait.h"
 #include "weft/detail/clock.h"
 #include "weft/error.h"
 
@@ -231,7 +232,8 @@ __attribute__((always_inline)) inline void chan_core::park_on(sched::WaitList& l
                                                               void* element) noexcept {
   waiter.who = sched::Sleeper(g);
   waiter.element = element;
-  sched::begin_wait(g, reason, this);
+  if (trace::recording()) return sched::wait_traced(g, reason, this, list, waiter, lock_);
+  sched::begin_wait_untold(g, reason, this);
   list.push(waiter);
   lock_.unlock();
   sched::park();

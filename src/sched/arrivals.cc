@@ -8,6 +8,7 @@
 #include "sched/machines.h"
 #include "sched/spawn.h"
 #include "sched/trace_points.h"
+#include "sched/traced_moves.h"
 #include "sched/world.h"
 
 // Work that becomes runnable: where it goes, and who is woken for it; what the global queue gives back.
@@ -83,14 +84,25 @@ __attribute__((noinline)) bool place_injected_beside(Processor& p, std::size_t s
   return count > 0;
 }
 
+__attribute__((always_inline)) inline void make_ready(Processor* p, Goroutine* g) noexcept {
+  transition_untold(g, GStatus::kWaiting, GStatus::kRunnable);
+  arch::fiber_release(g);
+  WEFT_DELAY_SITE("ready.before_queue");
+  if (WEFT_UNLIKELY(p == nullptr || !put_into_slot(*p, g))) place_woken(p, g);
+}
+
+__attribute__((noinline)) void ready_traced(Goroutine* g) noexcept {
+  Processor* p = os::current_p();
+  // Our caller's frame: this one has nothing to tell.
+  tell_unblock(p, g, *static_cast<void* const*>(__builtin_frame_address(0)));
+  make_ready(p, g);
+}
+
 }  // namespace
 
 void ready(Goroutine* g) noexcept {
-  transition(g, GStatus::kWaiting, GStatus::kRunnable);
-  arch::fiber_release(g);
-  WEFT_DELAY_SITE("ready.before_queue");
-  Processor* p = os::current_p();
-  if (WEFT_UNLIKELY(p == nullptr || !put_into_slot(*p, g))) place_woken(p, g);
+  if (trace::recording()) return ready_traced(g);
+  make_ready(os::current_p(), g);
 }
 
 void collect(Goroutine* g, RunnableList& out) noexcept {

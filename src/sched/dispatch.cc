@@ -12,6 +12,8 @@
 #include "sched/preempt.h"
 #include "sched/spawn.h"
 #include "sched/trace_points.h"
+#include "sched/traced_moves.h"
+#include "sched/traced_wait.h"
 #include "sched/world.h"
 
 namespace weft::sched {
@@ -137,12 +139,16 @@ __attribute__((noinline)) void check_unguarded_stack(const Goroutine* g) noexcep
                 static_cast<unsigned long long>(g->id), g->stack_bytes / 1024);
 }
 
-inline void starts_running(Processor& p, Goroutine* g, bool at_once) noexcept {
-  transition(g, GStatus::kRunnable, GStatus::kRunning, at_once);
+inline void runs_untold(Processor& p, Goroutine* g) noexcept {
+  transition_untold(g, GStatus::kRunnable, GStatus::kRunning);
   p.counters.bump(Counter::kSwitches);
   if (WEFT_LIKELY(g->last_p == p.id)) return;
   g->last_p = static_cast<std::uint16_t>(p.id);
   p.counters.bump(Counter::kMigrations);
+}
+inline void starts_running(Processor& p, Goroutine* g, bool at_once) noexcept {
+  if (trace::recording()) tell_tracer(g, GStatus::kRunnable, GStatus::kRunning, at_once);
+  runs_untold(p, g);
 }
 
 // Gives a record the G and stack it will run on. Null: no stack to be had now.
@@ -296,27 +302,78 @@ void execute_on_system_stack(Machine& m, Runnable runnable) noexcept {
   arch::fiber_arrive(m.fiber);
 }
 
-// The way most goroutines leave stands here as a whole, for another one that is in the slot and has left its thread; the rest is
-// called last, so that this function needs no frame for it.
-void park() noexcept {
+namespace {
+
+// The goroutine in the slot, if nothing comes before it and it has left its thread: then its context is ours. With a null context `next`
+// is what the slot held otherwise, if anything.
+struct Successor {
+  Runnable next;
+  void* context = nullptr;
+};
+__attribute__((always_inline)) inline Successor take_successor(const Goroutine* g, Processor& p) noexcept {
+  Successor successor;
+  if (WEFT_UNLIKELY((g->flags & kGSlowSwitch) != 0 || g->ready_at != 0 || !slot_is_first(p))) return successor;
+  successor.next = pick_slot(p);
+  Goroutine* target = successor.next.goroutine();
+  if (WEFT_UNLIKELY(!successor.next || successor.next.is_record() || (target->flags & kGSlowSwitch) != 0))
+    return successor;
+  successor.context = target->sp.load_acquire();  // pairs: goroutine.sp
+  if (WEFT_LIKELY(successor.context != nullptr)) {
+    p.tick.bump();
+    target->sp.store_relaxed(nullptr);  // ours now
+  }
+  return successor;
+}
+
+__attribute__((noinline)) void park_traced() noexcept {
   WEFT_DCHECK(!os::holds_any_rank(), "a goroutine parks holding none of the runtime's locks");
   Goroutine* g = os::current_g();
   Processor& p = *os::current_p();
-  Runnable next;
-  if (WEFT_LIKELY((g->flags & kGSlowSwitch) == 0 && g->ready_at == 0 && slot_is_first(p))) {
-    next = pick_slot(p);
-    Goroutine* target = next.goroutine();
-    if (WEFT_LIKELY(next && !next.is_record() && (target->flags & kGSlowSwitch) == 0)) {
-      void* context = target->sp.load_acquire();  // pairs: goroutine.sp
-      if (WEFT_LIKELY(context != nullptr)) {
-        p.tick.bump();
-        target->sp.store_relaxed(nullptr);  // ours now
-        starts_running(p, target, true);
-        return switch_to(g, *os::current_m(), target, context, false);
-      }
-    }
+  const Successor successor = take_successor(g, p);
+  if (WEFT_UNLIKELY(successor.context == nullptr)) return park_slowly(successor.next);
+  Goroutine* target = successor.next.goroutine();
+  tell_start(&p, target, true, __builtin_frame_address(0));
+  runs_untold(p, target);
+  switch_to(g, *os::current_m(), target, successor.context, false);
+}
+
+}  // namespace
+
+// The way most goroutines leave stands here as a whole; the rest is called last, so that this function needs no frame for it.
+void park() noexcept {
+  if (trace::recording()) return park_traced();
+  WEFT_DCHECK(!os::holds_any_rank(), "a goroutine parks holding none of the runtime's locks");
+  Goroutine* g = os::current_g();
+  Processor& p = *os::current_p();
+  const Successor successor = take_successor(g, p);
+  if (WEFT_UNLIKELY(successor.context == nullptr)) return park_slowly(successor.next);
+  Goroutine* target = successor.next.goroutine();
+  runs_untold(p, target);
+  switch_to(g, *os::current_m(), target, successor.context, false);
+}
+
+void wait_traced(Goroutine* g, WaitReason reason, const void* object, WaitList& list, Waiter& waiter,
+                 os::SpinLock& lock) noexcept {
+  // Our caller's frame: this one has nothing to tell.
+  const void* frame = *static_cast<void* const*>(__builtin_frame_address(0));
+  const trace::Spot spot = trace::find_spot(chain_of(g, frame));
+  Processor& p = *os::current_p();
+  const Successor successor = take_successor(g, p);  // before anybody can wake us: then leaving and its start are one
+  Goroutine* target = successor.context != nullptr ? successor.next.goroutine() : nullptr;
+  prepare_wait(g, reason, object);
+  if (WEFT_LIKELY(target != nullptr && trace::usual_switch(spot, &p.mark, &g->mark, static_cast<trace::Reason>(reason),
+                                                           &target->mark, target->id))) {
+    transition_untold(g, GStatus::kRunning, GStatus::kWaiting);
+  } else {
+    trace_unusual_move(g, GStatus::kRunning, GStatus::kWaiting, frame);
+    transition_untold(g, GStatus::kRunning, GStatus::kWaiting);
+    if (target != nullptr) trace_unusual_move(target, GStatus::kRunnable, GStatus::kRunning, frame);
   }
-  park_slowly(next);
+  list.push(waiter);
+  lock.unlock();
+  if (WEFT_UNLIKELY(target == nullptr)) return park_slowly(successor.next);
+  runs_untold(p, target);
+  switch_to(g, *os::current_m(), target, successor.context, false);
 }
 
 void yield() noexcept {

@@ -12,11 +12,19 @@
 //   May switch  park, yield, end: after them M and P are other ones; read them again.
 namespace weft::sched {
 
-// The caller's goroutine, about to be published to a waker.
-inline void begin_wait(Goroutine* g, WaitReason reason, const void* object) noexcept {
+// What reports say of a goroutine that waits.
+inline void prepare_wait(Goroutine* g, WaitReason reason, const void* object) noexcept {
   g->wait_reason = reason;
   g->wait_object = object;
   g->wait_since_ms = scheduler.coarse_ms.load_relaxed();  // a clock for people
+}
+// The caller's goroutine, about to be published to a waker. (_untold: goroutine.h)
+inline void begin_wait_untold(Goroutine* g, WaitReason reason, const void* object) noexcept {
+  prepare_wait(g, reason, object);
+  transition_untold(g, GStatus::kRunning, GStatus::kWaiting);
+}
+inline void begin_wait(Goroutine* g, WaitReason reason, const void* object) noexcept {
+  prepare_wait(g, reason, object);
   transition(g, GStatus::kRunning, GStatus::kWaiting);
 }
 // It turned out that there is nothing to wait for, and nobody has been told.

@@ -121,12 +121,16 @@ inline void tell_tracer(Goroutine* g, GStatus from, GStatus to, bool at_once) no
 }
 
 // Every change of state goes through here: the check, and the tracer's hook. A plain store: the owner writes.
-// `at_once`: it starts where another has just left.
-inline void transition(Goroutine* g, GStatus from, GStatus to, bool at_once = false) noexcept {
+// _untold: where the tracer has been told of it, or there is none (traced_moves.h).
+inline void transition_untold(Goroutine* g, GStatus from, GStatus to) noexcept {
   WEFT_DCHECK(g->status.load_relaxed() == from, "a goroutine changes state only from the state its owner put it in");
   WEFT_DCHECK(is_legal_move(from, to), "a goroutine moves only along the table in status.h");
-  if (trace::recording()) tell_tracer(g, from, to, at_once);
   g->status.store_relaxed(to);  // published together with the G by the queue or switch that follows
+}
+// `at_once`: it starts where another has just left.
+inline void transition(Goroutine* g, GStatus from, GStatus to, bool at_once = false) noexcept {
+  if (trace::recording()) tell_tracer(g, from, to, at_once);
+  transition_untold(g, from, to);
 }
 
 }  // namespace weft::sched

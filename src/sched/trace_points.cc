@@ -5,8 +5,8 @@
 #include "os/backtrace.h"
 #include "sched/preempt.h"
 #include "sched/spawn.h"
+#include "sched/traced_moves.h"
 #include "trace/format.h"
-#include "trace/usual_events.h"
 
 namespace weft::sched {
 namespace {
@@ -72,14 +72,11 @@ bool is_usual(const Processor* p) noexcept {
   return WEFT_LIKELY(p != nullptr && m != nullptr && m->interrupted == nullptr);
 }
 
-trace::FrameChain chain_of(const Goroutine* g, const void* frame) noexcept {
-  if (WEFT_UNLIKELY(g == nullptr || frame <= g->stack_bottom || frame >= static_cast<const void*>(g))) return {};
-  return {frame, g->stack_bottom, g};
-}
-
 bool is_preempted() noexcept { return (os::current_p()->attention.load_relaxed() & kAttentionPreempt) != 0; }
 
-__attribute__((noinline)) void tell_move(Goroutine* g, GStatus from, GStatus to, const void* frame) noexcept {
+}  // namespace
+
+__attribute__((noinline)) void trace_unusual_move(Goroutine* g, GStatus from, GStatus to, const void* frame) noexcept {
   using enum GStatus;
   const trace::Place place = place_from(frame);
   trace::Other other{&g->mark, g->id};
@@ -121,11 +118,9 @@ __attribute__((noinline)) void tell_move(Goroutine* g, GStatus from, GStatus to,
   }
 }
 
-}  // namespace
-
 void trace_move(std::uintptr_t g, std::uintptr_t from_and_to) noexcept {
-  tell_move(reinterpret_cast<Goroutine*>(g), static_cast<GStatus>(from_and_to >> 8),
-            static_cast<GStatus>(from_and_to & 0xff), WEFT_FRAME_OF_COLD_CALL);
+  trace_unusual_move(reinterpret_cast<Goroutine*>(g), static_cast<GStatus>(from_and_to >> 8),
+                     static_cast<GStatus>(from_and_to & 0xff), WEFT_FRAME_OF_COLD_CALL);
 }
 
 void trace_block(std::uintptr_t address, std::uintptr_t) noexcept {
@@ -134,7 +129,7 @@ void trace_block(std::uintptr_t address, std::uintptr_t) noexcept {
   if (!is_usual(p) ||
       !trace::usual_leave(trace::format::Event::kGoBlock, &p->mark, &g->mark,
                           static_cast<trace::Reason>(g->wait_reason), chain_of(g, WEFT_FRAME_OF_COLD_CALL)))
-    tell_move(g, GStatus::kRunning, GStatus::kWaiting, WEFT_FRAME_OF_COLD_CALL);
+    trace_unusual_move(g, GStatus::kRunning, GStatus::kWaiting, WEFT_FRAME_OF_COLD_CALL);
 }
 
 void trace_stop(std::uintptr_t address, std::uintptr_t) noexcept {
@@ -143,25 +138,15 @@ void trace_stop(std::uintptr_t address, std::uintptr_t) noexcept {
   if (!is_usual(p) ||
       !trace::usual_leave(trace::format::Event::kGoStop, &p->mark, &g->mark,
                           is_preempted() ? kReasonPreempted : kReasonYield, chain_of(g, WEFT_FRAME_OF_COLD_CALL)))
-    tell_move(g, GStatus::kRunning, GStatus::kRunnable, WEFT_FRAME_OF_COLD_CALL);
+    trace_unusual_move(g, GStatus::kRunning, GStatus::kRunnable, WEFT_FRAME_OF_COLD_CALL);
 }
 
-void trace_unblock(std::uintptr_t address, std::uintptr_t) noexcept {
-  auto* g = reinterpret_cast<Goroutine*>(address);
-  const Processor* p = os::current_p();
-  const Goroutine* self = os::current_g();
-  const trace::Mark* running =
-      WEFT_LIKELY(self != nullptr && self->status.load_relaxed() == GStatus::kRunning) ? &self->mark : nullptr;
-  if (!is_usual(p) ||
-      !trace::usual_unblock(&p->mark, running, &g->mark, g->id, chain_of(self, WEFT_FRAME_OF_COLD_CALL)))
-    tell_move(g, GStatus::kWaiting, GStatus::kRunnable, WEFT_FRAME_OF_COLD_CALL);
+void trace_unblock(std::uintptr_t g, std::uintptr_t) noexcept {
+  tell_unblock(os::current_p(), reinterpret_cast<Goroutine*>(g), WEFT_FRAME_OF_COLD_CALL);
 }
 
-void trace_start(std::uintptr_t address, std::uintptr_t at_once) noexcept {
-  auto* g = reinterpret_cast<Goroutine*>(address);
-  Processor* p = os::current_p();
-  if (p == nullptr || !trace::usual_start(&p->mark, &g->mark, g->id, at_once != 0))
-    tell_move(g, GStatus::kRunnable, GStatus::kRunning, WEFT_FRAME_OF_COLD_CALL);
+void trace_start(std::uintptr_t g, std::uintptr_t at_once) noexcept {
+  tell_start(os::current_p(), reinterpret_cast<Goroutine*>(g), at_once != 0, WEFT_FRAME_OF_COLD_CALL);
 }
 
 void trace_acquire(Processor& p) noexcept {

@@ -35,7 +35,8 @@ std::uint32_t stack_of(Lane& lane, const Place& place) noexcept {
   if (WEFT_UNLIKELY(place.pcs != nullptr)) return number_of(lane, place.pcs, place.pc_count);
   const FrameChain& chain = place.chain;
   if (chain.frame == nullptr) return 0;
-  if (const std::uint32_t known = lane.chains.find(chain, lane.generation); WEFT_LIKELY(known != 0)) return known;
+  if (const std::uint32_t known = lane.chains.find(chain.frame, chain.high, lane.generation); WEFT_LIKELY(known != 0))
+    return known;
   void* pcs[kFrames];
   const std::size_t count = os::capture_from_frame_pointer(chain.frame, nullptr, chain.low, chain.high, pcs, kFrames);
   const std::uint32_t number = number_of(lane, pcs, count);

@@ -15,8 +15,9 @@ namespace weft::trace {
 
 class KnownChains {
  public:
-  // 0: not known. The chain's first record is there: somebody's frame pointer.
-  std::uint32_t find(const FrameChain& chain, std::uint64_t generation) const noexcept;
+  // 0: not known. The chain's first record is there: somebody's frame pointer. (Out of line: it needs no registers but those that a call
+  // may use, and callers that have it in line would save others.)
+  std::uint32_t find(const void* frame, const void* high, std::uint64_t generation) const noexcept;
   // Not if it is deep: walking it is what its events cost anyway.
   void remember(const FrameChain& chain, std::uint32_t generation, std::uint32_t number) noexcept;
 
@@ -27,7 +28,8 @@ class KnownChains {
     std::uint64_t key = 0;  // generation and height; 0: none
     std::uint32_t number = 0;
     std::uint32_t count = 0;
-    std::uint32_t places[kDepth] = {};  // of the records, above the first one
+    // The outermost first.
+    std::uint32_t places[kDepth] = {};  // of the records, above the innermost one
     std::uintptr_t return_addresses[kDepth] = {};
   };
   struct Set {
@@ -48,33 +50,11 @@ class KnownChains {
   static const volatile os::FrameRecord* record_at(std::uintptr_t frame) noexcept {
     return reinterpret_cast<const volatile os::FrameRecord*>(frame);
   }
+  template <std::size_t Above>
+  static bool is_next(const Entry& entry, std::uintptr_t frame, std::uintptr_t& place) noexcept;
   static bool is_there(const Entry& entry, std::uintptr_t frame, std::uintptr_t high) noexcept;
 
   Set sets_[kSets];
 };
-
-WEFT_READS_STACKS inline bool KnownChains::is_there(const Entry& entry, std::uintptr_t frame,
-                                                    std::uintptr_t high) noexcept {
-  std::uintptr_t place = frame;
-  const std::uint32_t* places = entry.places;
-  for (const std::uintptr_t *at = entry.return_addresses, *last = at + entry.count - 1;; ++at) {
-    if (os::strip_signature(record_at(place)->return_address) != *at) return false;
-    const std::uintptr_t caller = record_at(place)->caller;
-    if (at == last) return !os::leads_on(caller, place + sizeof(os::FrameRecord), high);
-    place = frame + *++places;  // not the caller just read: it would be waited for
-    if (caller != place) return false;
-  }
-}
-
-WEFT_READS_STACKS inline std::uint32_t KnownChains::find(const FrameChain& chain,
-                                                         std::uint64_t generation) const noexcept {
-  const auto frame = reinterpret_cast<std::uintptr_t>(chain.frame);
-  const auto high = reinterpret_cast<std::uintptr_t>(chain.high);
-  const Set& set = sets_[set_of(os::strip_signature(record_at(frame)->return_address), height(chain))];
-  const std::uint64_t wanted = key(height(chain), generation);
-  for (const Entry& entry : set.entries)
-    if (entry.key == wanted && is_there(entry, frame, high)) return entry.number;
-  return 0;
-}
 
 }  // namespace weft::trace

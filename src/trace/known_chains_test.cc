@@ -53,7 +53,10 @@ class KnownChainsTest : public testing::Test {
     stack_.put(40, 0, 0x3000);
     chains_->remember(stack_.from(10), kGeneration, 5);
   }
-  std::uint32_t find(const Stack& stack, std::size_t at = 10) { return chains_->find(stack.from(at), kGeneration); }
+  std::uint32_t find(const Stack& stack, std::size_t at = 10, std::uint32_t generation = kGeneration) {
+    const FrameChain chain = stack.from(at);
+    return chains_->find(chain.frame, chain.high, generation);
+  }
 };
 
 TEST_F(KnownChainsTest, finds_what_it_was_told) { EXPECT_EQ(find(stack_), 5u); }
@@ -65,8 +68,8 @@ TEST_F(KnownChainsTest, finds_the_same_calls_on_another_stack) {
 }
 
 TEST_F(KnownChainsTest, numbers_of_other_generations_are_unknown) {
-  EXPECT_EQ(chains_->find(stack_.from(10), kGeneration + 1), 0u);
-  EXPECT_EQ(chains_->find(stack_.from(10), kGeneration - 1), 0u);
+  EXPECT_EQ(find(stack_, 10, kGeneration + 1), 0u);
+  EXPECT_EQ(find(stack_, 10, kGeneration - 1), 0u);
 }
 
 // Whatever word of the chain changes, the answer is what walking says: either the same stack or an unknown one.

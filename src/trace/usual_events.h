@@ -63,6 +63,7 @@ class UsualEvent {
       at = put_number(at, later);
     }
     ((at = put_number(at, static_cast<std::uint64_t>(numbers))), ...);
+    section_.at = at;
     section_.written->at = at;
   }
 
@@ -92,44 +93,50 @@ class UsualEvent {
   Recorder::UsualSection section_;
 };
 
-// False: not known. Before the section: what is kept in registers meanwhile would have to be saved.
-__attribute__((always_inline)) inline bool known_stack(const Lane& lane, std::uint32_t generation,
-                                                       const FrameChain& chain, std::uint32_t& number) noexcept {
-  number = 0;
-  return WEFT_UNLIKELY(chain.frame == nullptr) || (number = lane.chains.find(chain, generation)) != 0;
+// The thread's lane, and the number of the stack in the generation it last wrote in. Asked for first, before much is known that would have to
+// be saved meanwhile.
+struct Spot {
+  Lane* lane = nullptr;  // null: something is not as usual
+  std::uint32_t generation = 0;
+  std::uint32_t stack = 0;  // none
+};
+__attribute__((always_inline)) inline Spot find_spot(const FrameChain& chain) noexcept {
+  Spot spot;
+  Lane* lane = os::current_lane();
+  if (WEFT_UNLIKELY(lane == nullptr)) return spot;
+  spot.generation = lane->generation;
+  if (WEFT_LIKELY(chain.frame != nullptr)) {
+    spot.stack = lane->chains.find(chain.frame, chain.high, spot.generation);
+    if (WEFT_UNLIKELY(spot.stack == 0)) return spot;
+  }
+  spot.lane = lane;
+  return spot;
 }
 
 // kGoBlock: it waits; kGoStop: it could go on.
 __attribute__((always_inline)) inline bool usual_leave(format::Event event, const Mark* p, Mark* g, Reason reason,
                                                        const FrameChain& chain) noexcept {
-  Lane* lane = os::current_lane();
-  if (WEFT_UNLIKELY(lane == nullptr)) return false;
-  const std::uint32_t generation = lane->generation;
-  std::uint32_t stack;
-  if (WEFT_UNLIKELY(!known_stack(*lane, generation, chain, stack))) return false;
-  UsualEvent it(lane, generation, p, g);
+  const Spot spot = find_spot(chain);
+  if (WEFT_UNLIKELY(spot.lane == nullptr)) return false;
+  UsualEvent it(spot.lane, spot.generation, p, g);
   if (WEFT_UNLIKELY(!it)) return false;
-  it.write_now(event, reason_string(reason), stack);
+  it.write_now(event, reason_string(reason), spot.stack);
   const auto state = event == format::Event::kGoBlock ? format::GoStatus::kWaiting : format::GoStatus::kRunnable;
   g->word.store_relaxed(Word::with_state(g->word.load_relaxed(), static_cast<std::uint8_t>(state)));
   it.leave_goroutine();
   return true;
 }
 
-__attribute__((always_inline)) inline bool usual_unblock(const Mark* p, const Mark* g, Mark* woken, std::uint64_t id,
-                                                         const FrameChain& chain) noexcept {
+__attribute__((always_inline)) inline bool usual_unblock(const Spot& spot, const Mark* p, const Mark* g, Mark* woken,
+                                                         std::uint64_t id) noexcept {
   using enum format::GoStatus;
-  Lane* lane = os::current_lane();
-  if (WEFT_UNLIKELY(lane == nullptr)) return false;
-  const std::uint32_t generation = lane->generation;
-  std::uint32_t stack;
-  if (WEFT_UNLIKELY(!known_stack(*lane, generation, chain, stack))) return false;
-  UsualEvent it(lane, generation, p, g);
+  if (WEFT_UNLIKELY(spot.lane == nullptr)) return false;
+  UsualEvent it(spot.lane, spot.generation, p, g);
   if (WEFT_UNLIKELY(!it)) return false;
   const std::uint64_t word = woken->word.load_acquire();  // pairs: trace.mark
   if (WEFT_UNLIKELY(!it.knows(word, kWaiting))) return false;
   const std::uint64_t next = Word::next(word, kWaiting, kRunnable);
-  it.write_now(format::Event::kGoUnblock, id, Word::sequence(next), stack);
+  it.write_now(format::Event::kGoUnblock, id, Word::sequence(next), spot.stack);
   woken->word.store_relaxed(next);
   return true;
 }
@@ -150,6 +157,24 @@ __attribute__((always_inline)) inline bool usual_start(const Mark* p, Mark* star
   } else {
     it.write_now(format::Event::kGoStart, id, Word::sequence(next));
   }
+  started->word.store_relaxed(next);
+  it.set_goroutine(started, id);
+  return true;
+}
+
+// usual_leave() for kGoBlock and usual_start() in one.
+__attribute__((always_inline)) inline bool usual_switch(const Spot& spot, const Mark* p, Mark* g, Reason reason,
+                                                        Mark* started, std::uint64_t id) noexcept {
+  using enum format::GoStatus;
+  if (WEFT_UNLIKELY(spot.lane == nullptr)) return false;
+  UsualEvent it(spot.lane, spot.generation, p, g);
+  if (WEFT_UNLIKELY(!it)) return false;
+  const std::uint64_t word = started->word.load_acquire();  // pairs: trace.mark
+  if (WEFT_UNLIKELY(!it.knows(word, kRunnable))) return false;
+  const std::uint64_t next = Word::next(word, kRunnable, kRunning);
+  it.write_now(format::Event::kGoBlock, reason_string(reason), spot.stack);
+  it.write(format::Event::kGoStart, 0, id, Word::sequence(next));
+  g->word.store_relaxed(Word::with_state(g->word.load_relaxed(), static_cast<std::uint8_t>(kWaiting)));
   started->word.store_relaxed(next);
   it.set_goroutine(started, id);
   return true;

@@ -66,6 +66,7 @@ inline unsigned maxprocs() { return 2; }
 inline std::uint64_t new_goroutine_id(Processor&) { return 1; }
 
 void begin_wait(Goroutine* g, WaitReason reason, const void* object);
+inline void begin_wait_untold(Goroutine* g, WaitReason reason, const void* object) { begin_wait(g, reason, object); }
 void call_off_wait(Goroutine* g);
 void park();
 void yield();

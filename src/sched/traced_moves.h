@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "sched/scheduler.h"
+#include "trace/usual_events.h"
+
+// What happens millions of times a second, told to the tracer in line: park() and ready() have twins for the time while something is
+// recorded, which need no cold call (27 instructions and the registers).
+//   `frame`  where the stack begins: the frame of the function that has called the scheduler.
+namespace weft::sched {
+
+// Whatever is not as usual: introduces who has not been met, walks stacks that are not known.
+void trace_unusual_move(Goroutine* g, GStatus from, GStatus to, const void* frame) noexcept;
+
+inline trace::FrameChain chain_of(const Goroutine* g, const void* frame) noexcept {
+  if (WEFT_UNLIKELY(g == nullptr || frame <= g->stack_bottom || frame >= static_cast<const void*>(g))) return {};
+  return {frame, g->stack_bottom, g};
+}
+
+__attribute__((always_inline)) inline void tell_unblock(const Processor* p, Goroutine* g, const void* frame) noexcept {
+  const Goroutine* self = os::current_g();
+  const trace::Spot spot = trace::find_spot(chain_of(self, frame));
+  const trace::Mark* running =
+      WEFT_LIKELY(self != nullptr && self->status.load_relaxed() == GStatus::kRunning) ? &self->mark : nullptr;
+  if (WEFT_UNLIKELY(p == nullptr || !trace::usual_unblock(spot, &p->mark, running, &g->mark, g->id)))
+    trace_unusual_move(g, GStatus::kWaiting, GStatus::kRunnable, frame);
+}
+
+__attribute__((always_inline)) inline void tell_start(const Processor* p, Goroutine* g, bool at_once,
+                                                      const void* frame) noexcept {
+  if (WEFT_UNLIKELY(p == nullptr || !trace::usual_start(&p->mark, &g->mark, g->id, at_once)))
+    trace_unusual_move(g, GStatus::kRunnable, GStatus::kRunning, frame);
+}
+
+}  // namespace weft::sched
