@@ -29,9 +29,9 @@ class chan_core {
   chan_core(std::size_t capacity, const element_ops& ops, std::byte* buffer, const char* name) noexcept
       : word_bytes_(capacity != 0 ? plain_bytes(ops) : 0),
         plain_bytes_(plain_bytes(ops)),
-        ops_(&ops),
         capacity_(capacity),
         buffer_(buffer),
+        ops_(&ops),
         name_(name) {}
   ~chan_core();
 
@@ -128,6 +128,7 @@ class chan_core {
   bool take_from(sched::Waiter& sender, void* to) const noexcept;
   static bool take_copy(sched::Waiter& sender, void* to) noexcept;
 
+  // What an operation on a channel without a buffer needs stands together: 64 bytes.
   os::SpinLock lock_;
   bool orphan_ = false;
   bool is_timer_ = false;
@@ -136,13 +137,15 @@ class chan_core {
   base::Atom<bool> closed_{false};
   const std::uint8_t word_bytes_;   // 0: elements are not plain words, or there is no buffer
   const std::uint8_t plain_bytes_;  // 0: elements are not plain words
-  base::Atom<std::uint32_t> references_{1};
-  const element_ops* ops_;
   std::size_t capacity_;
-  std::byte* buffer_;
   base::Atom<std::size_t> count_{0};
-  std::size_t send_index_ = 0, receive_index_ = 0;
   sched::WaitList receivers_, senders_;
+  const sched::Goroutine* first_waiting_ = nullptr;  // was the first to wait here; maybe gone: only to be fetched
+
+  std::byte* buffer_;
+  std::size_t send_index_ = 0, receive_index_ = 0;
+  const element_ops* ops_;
+  base::Atom<std::uint32_t> references_{1};
   std::uint32_t strays_ = 0;  // dropped by pop(), not yet left
   base::Atom<std::int64_t> when_ns_{os::kForever};
   std::int64_t period_ns_ = 0;

@@ -41,10 +41,12 @@ __attribute__((noinline)) void sample_dispatch(Processor& p) noexcept {
   const std::uint64_t now = os::ticks();
   const std::uint64_t ns = (now - p.sampled_at) * 1000 / os::ticks_per_us() / kGlobalInterval;
   p.sampled_at = now;
-  p.average_ns = static_cast<std::uint32_t>(std::min<std::uint64_t>((p.average_ns + ns) / 2, UINT32_MAX / 4));
+  const std::uint64_t average = p.average_ns == Processor::kUnknownAverage ? ns : (p.average_ns + ns) / 2;
+  p.average_ns = static_cast<std::uint32_t>(std::min<std::uint64_t>(average, UINT32_MAX / 4));
   if (scheduler.idle.look().quiet()) return;
   p.watch.fetch_or_relaxed(kWatchSample);
-  if (scheduler.policy->backlog(p) > 0) wake_for_queued_work(&p);
+  // What a few sleepers that run briefly have left in the queue is no reason; for all else that came since, somebody was woken then.
+  if (scheduler.policy->backlog(p) > 0 && !os::current_m()->brief) wake_for_queued_work(&p);
 }
 
 // With more to run than there is time for, no more become runnable than are dispatched until the next look. The others stay in the
