@@ -3,12 +3,14 @@
 
 #include <sys/syscall.h>
 #include <ucontext.h>
+#include <unwind.h>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <span>
 
 #include "arch/first_argument.h"
+#include "base/sanitizer.h"
 
 namespace weft::arch {
 namespace {
@@ -54,20 +56,27 @@ constexpr std::uintptr_t kPage = 4096;  // the smallest; no code is read beyond 
 
 #if defined(__x86_64__)
 constexpr std::uintptr_t kSyscallBytes = 2, kNumberBytes = 5, kMostLoads = 15;
+constexpr std::int64_t kUnknown = -1;
 
-// Length of an instruction that loads a register from another or from the stack; 0: it is another one.
+WEFT_NOT_INSTRUMENTED std::int64_t word_at(std::uintptr_t address) noexcept {
+  return *reinterpret_cast<const volatile std::int64_t*>(address);
+}
+
+// Length of an instruction that loads a register other than %rax from another or from the stack; 0: it is another one.
 std::uintptr_t length_of_load(const unsigned char* code) noexcept {
+  constexpr unsigned char kTargetIsHigh = 1, kLoadsHigh = 4;  // in the prefix: one of %r8 to %r15
   const std::uintptr_t prefix = (code[0] & 0xf0) == 0x40 ? 1 : 0;
   const unsigned char operation = code[prefix], operands = code[prefix + 1];
   if (operation != 0x89 && operation != 0x8b) return 0;
+  const unsigned target = operation == 0x89 ? operands & 7 : operands >> 3 & 7;
+  const unsigned char high = operation == 0x89 ? kTargetIsHigh : kLoadsHigh;
+  if (target == 0 && (prefix == 0 || (code[0] & high) == 0)) return 0;
   if ((operands & 0xc0) == 0xc0) return prefix + 2;
   return operation == 0x8b && (operands & 0xc7) == 0x44 && code[prefix + 2] == 0x24 ? prefix + 4 : 0;
 }
 
-// mov $number, %eax; loads of arguments; syscall. The number; -1: it is not so.
-std::int64_t call_before(std::uintptr_t pc) noexcept {
-  const auto* call = reinterpret_cast<const unsigned char*>(pc - kSyscallBytes);
-  if (call[0] != 0x0f || call[1] != 0x05) return -1;
+// mov $number, %eax; loads of arguments; syscall.
+std::int64_t number_in_code(const unsigned char* call) noexcept {
   if (call[-2] == 0x31 && call[-1] == 0xc0) return SYS_read;  // xor %eax, %eax
   for (std::uintptr_t gap = 0; gap <= kMostLoads; ++gap) {
     const unsigned char* code = call - gap - kNumberBytes;
@@ -82,19 +91,80 @@ std::int64_t call_before(std::uintptr_t pc) noexcept {
     }
     if (code == call) return number;
   }
-  return -1;
+  return kUnknown;
+}
+
+#if defined(__GLIBC__)
+// glibc from 2.41 on makes all calls that can be cancelled in one function, which is given the number as its seventh argument: on
+// the stack, where it stays. If the thread is the only one or is not to be cancelled, the call is made there; else in a function
+// written in assembly, which has everything in registers and overwrites the number. The latter is the same in musl, but not
+// what calls it.
+std::int64_t number_in_own_frame(const unsigned char* call, const gregset_t& registers) noexcept {
+  const auto at = [&](int base, unsigned char distance) {
+    return word_at(static_cast<std::uintptr_t>(registers[base]) + static_cast<signed char>(distance));
+  };
+  if (std::memcmp(call - 5, "\x48\x8b\x44\x24", 4) == 0) return at(REG_RSP, call[-1]);  // mov 16(%rsp), %rax
+  if (std::memcmp(call - 4, "\x48\x8b\x45", 3) == 0) return at(REG_RBP, call[-1]);      // mov 16(%rbp), %rax
+  return kUnknown;
+}
+
+bool is_the_one_place(const unsigned char* call) noexcept {
+  constexpr unsigned char kLast[] = {0x4c, 0x8b, 0x44, 0x24, 0x08,   // mov 8(%rsp), %r8
+                                     0x4c, 0x8b, 0x4c, 0x24, 0x10,   // mov 16(%rsp), %r9
+                                     0x4c, 0x89, 0x5c, 0x24, 0x08};  // mov %r11, 8(%rsp)
+  static_assert(sizeof kLast <= kMostLoads);
+  return std::memcmp(call - sizeof kLast, kLast, sizeof kLast) == 0;
+}
+
+struct NumberOfCaller {
+  const std::uintptr_t pc;
+  std::size_t frames = 0, outwards = 0;
+  std::int64_t number = kUnknown;
+};
+
+// The arguments of a function on the stack begin where its frame ends, which is what the unwinder knows of whoever called it.
+_Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
+  constexpr std::size_t kMostOfHandler = 32, kCallers = 2;
+  NumberOfCaller& search = *static_cast<NumberOfCaller*>(data);
+  if (search.outwards == 0) {
+    int interrupted = 0;
+    const std::uintptr_t pc = _Unwind_GetIPInfo(context, &interrupted);
+    if (interrupted == 0 || pc != search.pc)
+      return ++search.frames < kMostOfHandler ? _URC_NO_REASON : _URC_END_OF_STACK;
+  }
+  if (search.outwards++ < kCallers) return _URC_NO_REASON;
+  search.number = word_at(_Unwind_GetCFA(context));
+  return _URC_END_OF_STACK;
+}
+#endif
+
+// Of the call before that instruction.
+std::int64_t number_of_call(std::uintptr_t pc, [[maybe_unused]] const gregset_t& registers,
+                            [[maybe_unused]] bool may_unwind) noexcept {
+  const auto* call = reinterpret_cast<const unsigned char*>(pc - kSyscallBytes);
+  if (call[0] != 0x0f || call[1] != 0x05) return kUnknown;
+  std::int64_t number = number_in_code(call);
+#if defined(__GLIBC__)
+  if (number == kUnknown) number = number_in_own_frame(call, registers);
+  if (number == kUnknown && may_unwind && is_the_one_place(call)) {
+    NumberOfCaller search{pc};
+    _Unwind_Backtrace(next_frame, &search);
+    number = search.number;
+  }
+#endif
+  return number;
 }
 #endif
 
 }  // namespace
 
 #if defined(__x86_64__)
-bool restart_interrupted_call(void* ucontext) noexcept {
+bool restart_interrupted_call(void* ucontext, bool may_unwind) noexcept {
   auto& registers = static_cast<ucontext_t*>(ucontext)->uc_mcontext.gregs;
   const auto pc = static_cast<std::uintptr_t>(registers[REG_RIP]);
   // The page before may not be there.
   if (registers[REG_RAX] != -EINTR || pc % kPage < kSyscallBytes + kMostLoads + kNumberBytes) return false;
-  const std::int64_t number = call_before(pc);
+  const std::int64_t number = number_of_call(pc, registers, may_unwind);
   if (!waits_only(number)) return false;
   if (number == SYS_nanosleep && registers[REG_RSI] != 0) registers[REG_RDI] = registers[REG_RSI];
   constexpr greg_t kAbsolute = 1;
@@ -105,7 +175,7 @@ bool restart_interrupted_call(void* ucontext) noexcept {
   return true;
 }
 #elif defined(__aarch64__)
-bool restart_interrupted_call(void* ucontext) noexcept {
+bool restart_interrupted_call(void* ucontext, bool) noexcept {
   auto& context = static_cast<ucontext_t*>(ucontext)->uc_mcontext;
   const std::uintptr_t within = context.pc % kPage;
   if (static_cast<std::int64_t>(context.regs[0]) != -EINTR || within < sizeof(aarch64::Instruction)) return false;

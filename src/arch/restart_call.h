@@ -5,15 +5,19 @@
 // waits with a time limit. The handler lets the interrupted thread make the call again, so that the user never sees EINTR for
 // a signal that is none of his.
 //   How       the interrupted code stands behind a `syscall` instruction with -EINTR as its result. The arguments are still in
-//             their registers, the number is in an instruction before. Only calls that have done nothing when they are
-//             interrupted are made again.
+//             their registers, the number is in an instruction before, or on the stack. Only calls that have done nothing when they
+//             are interrupted are made again.
 //   Time      where the kernel says how much is left (select, ppoll, nanosleep) the rest is waited for; else (poll, epoll_wait,
 //             sockets with a time limit) the whole time again: who signals does so early in a call (service/sysmon.cc).
 //   aarch64   the number is still in its register, the first argument is not: arch/first_argument.h finds out.
-//   Not seen  calls by syscall(2) and by C libraries that write them otherwise (glibc from 2.41 on has one place for all).
+//   One place glibc from 2.41 on makes all of them in two functions. On x86-64 the number is an argument on the stack of the outer
+//             one, which is found by unwinding. On aarch64 nothing there keeps the first argument.
+//   Not seen  calls by syscall(2), by C libraries that write them otherwise, on aarch64 by glibc from 2.41 on.
+//   Rejected  to ask the kernel for the number (/proc/self/task/T/syscall) before the signal is sent: the thread may be in
+//             another call when it comes, with the same arguments at the same place: a read instead of a write.
 namespace weft::arch {
 
 // In the handler. True: the call will be made again when the handler returns.
-bool restart_interrupted_call(void* ucontext) noexcept;
+bool restart_interrupted_call(void* ucontext, bool may_unwind) noexcept;
 
 }  // namespace weft::arch

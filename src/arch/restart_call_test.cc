@@ -8,25 +8,130 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <ctime>
 #include <thread>
 
+#if defined(__x86_64__) && defined(__GLIBC__)
+// As glibc 2.41 makes calls: in a place for all that are cancellable, whose caller has the number on the stack, with a frame pointer and
+// without; and in the caller itself, where another number stands before.
+asm(R"(
+  .text
+  .p2align 7
+weft_test_one_place:
+  .cfi_startproc
+  mov %rdi, %r11
+  mov %rsi, %rax
+  mov %rdx, %rdi
+  mov %rcx, %rsi
+  mov %r8, %rdx
+  mov %r9, %r10
+  mov 8(%rsp), %r8
+  mov 16(%rsp), %r9
+  mov %r11, 8(%rsp)
+  syscall
+  ret
+  .cfi_endproc
+
+  .globl weft_test_call_in_one_place
+weft_test_call_in_one_place:
+  .cfi_startproc
+  push %rbx
+  .cfi_def_cfa_offset 16
+  push %r9
+  .cfi_def_cfa_offset 24
+  mov %rcx, %r9
+  mov %rsi, %rcx
+  push %r8
+  .cfi_def_cfa_offset 32
+  mov 32(%rsp), %rsi
+  mov %rdx, %r8
+  mov %rdi, %rdx
+  call weft_test_one_place
+  add $16, %rsp
+  .cfi_def_cfa_offset 16
+  pop %rbx
+  .cfi_def_cfa_offset 8
+  ret
+  .cfi_endproc
+
+  .globl weft_test_call_in_one_place_with_frame
+weft_test_call_in_one_place_with_frame:
+  .cfi_startproc
+  push %rbp
+  .cfi_def_cfa_offset 16
+  .cfi_offset 6, -16
+  mov %rsp, %rbp
+  .cfi_def_cfa_register 6
+  sub $48, %rsp
+  mov 16(%rbp), %rax
+  push %r9
+  push %r8
+  mov %rcx, %r9
+  mov %rdx, %r8
+  mov %rsi, %rcx
+  mov %rdi, %rdx
+  mov %rax, %rsi
+  call weft_test_one_place
+  leave
+  .cfi_def_cfa 7, 8
+  ret
+  .cfi_endproc
+
+  .globl weft_test_call_in_place
+weft_test_call_in_place:
+  .cfi_startproc
+  push %rbx
+  .cfi_def_cfa_offset 16
+  mov %rcx, %r10
+  mov $39, %eax
+  mov 16(%rsp), %rax
+  syscall
+  pop %rbx
+  .cfi_def_cfa_offset 8
+  ret
+  .cfi_endproc
+
+  .globl weft_test_call_in_place_with_frame
+weft_test_call_in_place_with_frame:
+  .cfi_startproc
+  push %rbp
+  .cfi_def_cfa_offset 16
+  .cfi_offset 6, -16
+  mov %rsp, %rbp
+  .cfi_def_cfa_register 6
+  mov %rcx, %r10
+  mov 16(%rbp), %rax
+  syscall
+  leave
+  .cfi_def_cfa 7, 8
+  ret
+  .cfi_endproc
+)");
+extern "C" {
+using weft_test_call = long(long, long, long, long, long, long, long number);
+weft_test_call weft_test_call_in_one_place, weft_test_call_in_one_place_with_frame, weft_test_call_in_place,
+    weft_test_call_in_place_with_frame;
+}
+#endif
+
 namespace weft::arch {
 namespace {
 
 using namespace std::chrono_literals;
 
-std::atomic<int> made_again{0};
+std::atomic<int> made_again{0}, left_alone{0};
+std::atomic<bool> may_unwind{true};
 
 class RestartCall : public ::testing::Test {
  protected:
   RestartCall() {
     struct sigaction action{};
     action.sa_sigaction = [](int, siginfo_t*, void* context) {
-      made_again += restart_interrupted_call(context) ? 1 : 0;
+      ++(restart_interrupted_call(context, may_unwind) ? made_again : left_alone);
     };
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     sigaction(SIGUSR2, &action, nullptr);
@@ -72,6 +177,41 @@ TEST_F(RestartCall, hides_the_signal_from_sleeping) {
   });
   interrupt([this] { return clock_nanosleep(CLOCK_MONOTONIC, 0, &span_, nullptr); });
 }
+
+#if defined(__x86_64__) && defined(__GLIBC__)
+TEST_F(RestartCall, finds_the_number_on_the_stack) {
+  const auto sleep = [this](weft_test_call* call) {
+    return [this, call] {
+      return call(CLOCK_MONOTONIC, 0, reinterpret_cast<long>(&span_), 0, 0, 0, SYS_clock_nanosleep);
+    };
+  };
+  interrupt(sleep(weft_test_call_in_one_place));
+  interrupt(sleep(weft_test_call_in_one_place_with_frame));
+  interrupt(sleep(weft_test_call_in_place));
+  interrupt(sleep(weft_test_call_in_place_with_frame));
+}
+
+TEST_F(RestartCall, leaves_a_call_alone_that_only_the_unwinder_knows_while_it_may_not_be_asked) {
+  may_unwind = false;
+  left_alone = 0;
+  const pthread_t self = pthread_self();
+  std::atomic<bool> ended{false};
+  std::thread other([&] {
+    while (!ended) {
+      pthread_kill(self, SIGUSR2);
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  const timespec long_span{60, 0};
+  EXPECT_EQ(weft_test_call_in_one_place(CLOCK_MONOTONIC, 0, reinterpret_cast<long>(&long_span), 0, 0, 0,
+                                        SYS_clock_nanosleep),
+            -EINTR);
+  ended = true;
+  other.join();
+  may_unwind = true;
+  EXPECT_GT(left_alone, 0);
+}
+#endif
 
 }  // namespace
 }  // namespace weft::arch

@@ -12,6 +12,7 @@
 #include "os/thread.h"
 #include "os/unwind_lock.h"
 #include "sched/preempt.h"
+#include "sched/unwinding.h"
 
 namespace weft::service {
 namespace {
@@ -28,11 +29,16 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   }
 }
 
+void restart_call(void* context) {
+  const sched::Unwinding unwinding;
+  arch::restart_interrupted_call(context, unwinding.allowed() && os::may_unwind_in_handler(os::thread_id()));
+}
+
 void on_signal(int signal, siginfo_t* info, void* context) {
   // Where the kernel takes no signals with a mark, those that a thread of ours sent: nobody else's, if it is not shared.
   const bool unmarked = !is_shared && info->si_code == SI_TKILL && info->si_pid == getpid();
   if (!unmarked && !sched::is_preempt_signal(*info)) return pass_on(signal, info, context);
-  arch::restart_interrupted_call(context);  // also where the signal comes too late: in a blocking call
+  restart_call(context);  // also where the signal comes too late: in a blocking call
   sched::on_preempt_signal(context);
 }
 
