@@ -181,9 +181,8 @@ TEST_F(RestartCall, hides_the_signal_from_sleeping) {
 #if defined(__x86_64__) && defined(__GLIBC__)
 TEST_F(RestartCall, finds_the_number_on_the_stack) {
   const auto sleep = [this](weft_test_call* call) {
-    return [this, call] {
-      return call(CLOCK_MONOTONIC, 0, reinterpret_cast<long>(&span_), 0, 0, 0, SYS_clock_nanosleep);
-    };
+    return
+        [this, call] { return call(CLOCK_MONOTONIC, 0, reinterpret_cast<long>(&span_), 0, 0, 0, SYS_clock_nanosleep); };
   };
   interrupt(sleep(weft_test_call_in_one_place));
   interrupt(sleep(weft_test_call_in_one_place_with_frame));
@@ -203,9 +202,9 @@ TEST_F(RestartCall, leaves_a_call_alone_that_only_the_unwinder_knows_while_it_ma
     }
   });
   const timespec long_span{60, 0};
-  EXPECT_EQ(weft_test_call_in_one_place(CLOCK_MONOTONIC, 0, reinterpret_cast<long>(&long_span), 0, 0, 0,
-                                        SYS_clock_nanosleep),
-            -EINTR);
+  EXPECT_EQ(
+      weft_test_call_in_one_place(CLOCK_MONOTONIC, 0, reinterpret_cast<long>(&long_span), 0, 0, 0, SYS_clock_nanosleep),
+      -EINTR);
   ended = true;
   other.join();
   may_unwind = true;
