@@ -17,13 +17,9 @@
   .globl __morestack
   .hidden __morestack
   .type __morestack, @function
-  .globl __morestack_non_split
-  .hidden __morestack_non_split
-  .type __morestack_non_split, @function
   .p2align 4
 weft_morestack: /* what shared libraries jump to (tools/compiler/shared_checks_x86_64.S) */
 __morestack:
-__morestack_non_split:
   .cfi_startproc
   pushq %rbp
   .cfi_adjust_cfa_offset 8
@@ -39,6 +35,28 @@ __morestack_non_split:
   ret
   .cfi_endproc
   .size weft_morestack, . - weft_morestack
+
+/* Where gold and lld lead the call instead, after they have put something that always holds in the place of the compare: every
+ * call of such a function comes here. */
+  .globl __morestack_non_split
+  .hidden __morestack_non_split
+  .type __morestack_non_split, @function
+  .p2align 4
+__morestack_non_split:
+  .cfi_startproc
+  movb $1, weft_checks_always_fire(%rip)
+  jmp __morestack
+  .cfi_endproc
+  .size __morestack_non_split, . - __morestack_non_split
+
+  .globl weft_checks_always_fire
+  .hidden weft_checks_always_fire
+  .type weft_checks_always_fire, @object
+  .size weft_checks_always_fire, 1
+  .bss
+weft_checks_always_fire:
+  .zero 1
+  .text
 
 /* void* __morestack_allocate_stack_space(size_t n): alloca beyond the guard. The caller has a frame pointer, so its stack
  * pointer may simply be lowered for it. */

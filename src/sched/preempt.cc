@@ -7,15 +7,18 @@
 #include <unwind.h>
 #include <cstring>
 #include <mutex>
+#include <string_view>
 
 #include "arch/inject.h"
 #include "arch/preempt_check.h"
 #include "arch/vector_state.h"
+#include "base/check.h"
 #include "base/delay_site.h"
 #include "base/sanitizer.h"
 #include "os/clock.h"
 #include "os/keep_errno.h"
 #include "os/unwind_lock.h"
+#include "os/unwinder_code.h"
 #include "sched/dispatch.h"
 #include "sched/foreign_frames.h"
 #include "sched/handoff.h"
@@ -31,6 +34,9 @@ extern const char __start_weft_text[] __attribute__((weak, visibility("hidden"))
 extern const char __stop_weft_text[] __attribute__((weak, visibility("hidden")));
 void weft_goroutine_main();
 void weft_run_entry(weft::detail::spawn_record* record);  // in builds with sanitizers
+#if defined(__x86_64__)
+extern bool weft_checks_always_fire __attribute__((visibility("hidden")));  // arch/morestack_x86_64.S
+#endif
 }
 
 namespace weft::sched {
@@ -61,6 +67,7 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
   if (!walk.interrupted) return _URC_NO_REASON;
   if (++walk.frames > kLongestStack) return _URC_END_OF_STACK;
   const std::uintptr_t pc = exact != 0 ? ip : ip - 1, function = _Unwind_GetRegionStart(context);
+  if (os::is_unwinder_code(pc, function)) return _URC_END_OF_STACK;  // nobody can tell where it goes on
   if ((exact != 0 && in_runtime(pc)) || !walk.runtime.next(pc, function)) return _URC_END_OF_STACK;
   if (!in_runtime(pc)) {
     const bool inside = exact != 0 || _Unwind_GetCFA(context) <= reinterpret_cast<std::uintptr_t>(walk.scope);
@@ -321,6 +328,20 @@ void allow_preemption() noexcept {
 
 // --- called by checks ---
 
+#if defined(__x86_64__)
+namespace {
+void say_that_checks_always_fire() noexcept {
+  static base::Atom<bool> said{false};
+  if (said.load_relaxed() || said.exchange_relaxed(true)) return;
+  const os::KeepErrno keep;
+  constexpr std::string_view kText =
+      "weft: the linker has made checks for preemption fire at every call, which slows the program down: link it with "
+      "GNU ld, or compile it without -fsplit-stack (docs/preemption.md)\n";
+  base::write_stderr(kText.data(), kText.size());
+}
+}  // namespace
+#endif
+
 // frame: of __morestack. [0] the caller's rbp, [1] where it returns to, [2] the function's own return address; below: what it
 // saved, r10 at -8, r11 at -9.
 extern "C" __attribute__((used)) void weft_at_function_entry([[maybe_unused]] std::uintptr_t* frame) {
@@ -340,6 +361,7 @@ extern "C" __attribute__((used)) void weft_at_function_entry([[maybe_unused]] st
     arch::set_stack_guard(0);
     return;
   }
+  if (weft_checks_always_fire) say_that_checks_always_fire();
   at_check(entry_sp, frame[-8]);
 #endif
 }

@@ -11,6 +11,7 @@
 #include "os/backtrace.h"
 #include "os/thread.h"
 #include "os/unwind_lock.h"
+#include "os/unwinder_code.h"
 #include "sched/preempt.h"
 #include "sched/unwinding.h"
 
@@ -107,6 +108,7 @@ int install_preempt_signal(int wanted) {
   if (is_shared) say_that_it_is_shared(signal);
   os::warm_up_unwinder();
   os::find_unwind_lock();
+  os::find_unwinder_code();
   return signal;
 }
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "os/unwinder_code.h"
+
+#include <unwind.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "os/code_range.h"
+
+namespace weft::os {
+namespace {
+
+CodeRange unwinder;  // written before there are signals
+
+_Unwind_Reason_Code remember_caller(_Unwind_Context*, void*) {
+  unwinder = code_around(__builtin_return_address(0));
+  const CodeRange own = code_around(reinterpret_cast<const void*>(&find_unwinder_code));
+  if (unwinder.begin == own.begin) unwinder = {};
+  return _URC_END_OF_STACK;
+}
+
+}  // namespace
+
+void find_unwinder_code() noexcept { _Unwind_Backtrace(remember_caller, nullptr); }
+
+bool is_unwinder_code(std::uintptr_t pc, std::uintptr_t function) noexcept {
+  if (unwinder.begin != unwinder.end) return pc - unwinder.begin < unwinder.end - unwinder.begin;
+  const std::uintptr_t leaving[] = {reinterpret_cast<std::uintptr_t>(&_Unwind_RaiseException),
+                                    reinterpret_cast<std::uintptr_t>(&_Unwind_ForcedUnwind),
+                                    reinterpret_cast<std::uintptr_t>(&_Unwind_Resume),
+                                    reinterpret_cast<std::uintptr_t>(&_Unwind_Resume_or_Rethrow)};
+  return std::find(std::begin(leaving), std::end(leaving), function) != std::end(leaving);
+}
+
+}  // namespace weft::os
