@@ -86,8 +86,14 @@ def compile_variant(directory, name, flags, jobs):
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         objects = list(pool.map(one, sorted(glob.glob(os.path.join(SOURCES, "*.cc")))))
     program = os.path.join(out, "kernels")
-    build.run([systems.compiler(), *objects, "-o", program])
+    build.run([systems.compiler(), *objects, *libraries(), "-o", program])
     return program
+
+
+def libraries():
+    """zlib, for the kernel that is there where its header is."""
+    command = [systems.compiler(), "-E", "-include", "zlib.h", "-x", "c++", os.devnull, "-o", os.devnull]
+    return ["-lz"] if subprocess.run(command, capture_output=True, check=False).returncode == 0 else []
 
 
 def compile_with_guard_in_g(command, target):

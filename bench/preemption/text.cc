@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -11,6 +13,10 @@
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#if __has_include(<zlib.h>)
+#include <zlib.h>
+#endif
 
 #include "kernel.h"
 
@@ -157,6 +163,49 @@ WEFT_KERNEL(lz_decompress) {
   for (int i = 0; i < 5; ++i) hash = mix(hash, std::uint64_t{decompress(packed).size()});
   return hash;
 }
+
+#ifdef ZLIB_H
+// As programs use zlib: the library itself has no checks, what feeds it and what it calls for memory has.
+WEFT_KERNEL(gzip) {
+  constexpr int kGzip = 16 + MAX_WBITS;
+  constexpr std::size_t kPiece = 512;
+  const std::string text = prose(100000);
+  z_stream packer{};
+  packer.zalloc = [](void*, unsigned count, unsigned size) { return std::calloc(count, size); };
+  packer.zfree = [](void*, void* memory) { std::free(memory); };
+  z_stream unpacker = packer;
+  if (deflateInit2(&packer, 6, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK) std::abort();
+  if (inflateInit2(&unpacker, kGzip) != Z_OK) std::abort();
+  std::array<unsigned char, 2 * kPiece> packed, unpacked;
+  std::uint64_t hash = 0;
+  const auto unpack = [&](std::size_t bytes) {
+    unpacker.next_in = packed.data();
+    unpacker.avail_in = static_cast<unsigned>(bytes);
+    do {
+      unpacker.next_out = unpacked.data();
+      unpacker.avail_out = static_cast<unsigned>(unpacked.size());
+      inflate(&unpacker, Z_NO_FLUSH);
+      const std::size_t made = unpacked.size() - unpacker.avail_out;
+      hash = mix(hash, hash_of({reinterpret_cast<const char*>(unpacked.data()), made}));
+    } while (unpacker.avail_out == 0);
+  };
+  for (std::size_t at = 0; at < text.size(); at += kPiece) {
+    const std::size_t bytes = std::min(kPiece, text.size() - at);
+    packer.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(text.data() + at));
+    packer.avail_in = static_cast<unsigned>(bytes);
+    do {
+      packer.next_out = packed.data();
+      packer.avail_out = static_cast<unsigned>(packed.size());
+      deflate(&packer, at + bytes == text.size() ? Z_FINISH : Z_NO_FLUSH);
+      unpack(packed.size() - packer.avail_out);
+    } while (packer.avail_out == 0);
+  }
+  if (unpacker.total_out != text.size()) std::abort();
+  deflateEnd(&packer);
+  inflateEnd(&unpacker);
+  return hash;
+}
+#endif
 
 WEFT_KERNEL(regex_match) {
   const std::regex pattern("(g[a-z]+e|ch(an|in)+el) (of|over|[a-z]{1,3})");
