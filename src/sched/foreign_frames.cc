@@ -26,14 +26,14 @@ struct Walk {
 
 _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
   Walk& walk = *static_cast<Walk*>(data);
-  if (_Unwind_GetRegionStart(context) == reinterpret_cast<std::uintptr_t>(&weft_goroutine_main)) {
-    walk.reached_main = true;
-    return _URC_END_OF_STACK;
-  }
   int interrupted = 0;
   const std::uintptr_t pc = _Unwind_GetIPInfo(context, &interrupted) - 1;
-  if (interrupted != 0) {
+  if (interrupted != 0) {  // be it weft_goroutine_main, which starts and ends goroutines
     walk.found.in_handler = true;
+    return _URC_END_OF_STACK;
+  }
+  if (_Unwind_GetRegionStart(context) == reinterpret_cast<std::uintptr_t>(&weft_goroutine_main)) {
+    walk.reached_main = true;
     return _URC_END_OF_STACK;
   }
   if (!walk.runtime.next(pc, _Unwind_GetRegionStart(context))) {
