@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "arch/inject.h"
+#include "arch/interrupted_frame.h"
 #include "arch/preempt_check.h"
 #include "arch/vector_state.h"
 #include "base/check.h"
@@ -238,7 +239,8 @@ void on_preempt_signal(void* ucontext) noexcept {
   Goroutine* g = os::current_g();
   Processor* p = os::current_p();
   if (!may_be_exiled(m, g, p)) return;  // it came too late
-  const bool may_walk = g->no_preempt == 0 && os::may_unwind_in_handler(m->tid);
+  const bool may_walk =
+      g->no_preempt == 0 && os::may_unwind_in_handler(m->tid) && !arch::returns_from_handler(ucontext);
   const StackWalk walk = may_walk ? walk_interrupted_stack(g) : StackWalk{};
   if (!walk.clean) {
     p->counters.bump(Counter::kPreemptsRefused);
