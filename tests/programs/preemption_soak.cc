@@ -2,10 +2,12 @@
 // Forced preemptions by the million in code of every kind that a switch between two checks might disturb, on several threads,
 // under a rain of signals and stops of the world. Every result must be, bit by bit, what an undisturbed thread computed before.
 //   preemption_soak --preemptions=N
-// test-labels: checks
+// test-labels: checks qemu
 // test-timeout: 300
 #include <alloca.h>
+#if defined(__x86_64__)
 #include <immintrin.h>
+#endif
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -210,6 +212,8 @@ std::uint64_t stacks(std::uint64_t seed) {
 
 // --- vectors: in arguments, in results, and alive across calls; the modes of floating point ---
 
+#if defined(__x86_64__)
+bool has_wide_vectors() { return __builtin_cpu_supports("avx2"); }
 __attribute__((noinline, target("avx2"))) __m256i step_integers(__m256i a, __m256i b, __m256i c) {
   return _mm256_add_epi64(_mm256_xor_si256(a, _mm256_slli_epi64(b, 7)), _mm256_srli_epi64(c, 3));
 }
@@ -236,16 +240,44 @@ __attribute__((target("avx2"))) std::uint64_t wide_vectors(std::uint64_t seed) {
   for (double word : reals) hash = mix(hash, word);
   return hash;
 }
+#else
+bool has_wide_vectors() { return true; }
+using Integers = std::uint64_t __attribute__((vector_size(16)));
+using Reals = double __attribute__((vector_size(16)));
+__attribute__((noinline)) Integers step_integers(Integers a, Integers b, Integers c) { return (a ^ b << 7) + (c >> 3); }
+__attribute__((noinline)) Reals step_reals(Reals a, Reals b) { return a * 0.75 + b / Reals{3, 5}; }
+std::uint64_t wide_vectors(std::uint64_t seed) {
+  Integers a{seed, seed}, b{1, 2}, c = b;
+  Reals x{1.5, 2.5}, y{static_cast<double>(seed % 1000), 3.5};
+  for (int i = 0; i < 60; ++i) {
+    c = step_integers(a, b, c);
+    a = step_integers(b, c, a);
+    b = step_integers(c, a, b);
+    x = step_reals(x, y);
+    y = step_reals(y, x);
+  }
+  const Integers all = a ^ b ^ c;
+  return mix(mix(mix(mix(mix(mix(seed, all[0]), all[1]), x[0]), x[1]), y[0]), y[1]);
+}
+#endif
 __attribute__((noinline)) double third_of(double value) {
+#if defined(__x86_64__)
   asm volatile("" : "+x"(value));  // else the compiler would divide once for all modes
+#else
+  asm volatile("" : "+w"(value));
+#endif
   return value / 3.0;
 }
 __attribute__((noinline)) long double third_of_long(long double value) {
+#if defined(__x86_64__)
   asm volatile("" : "+t"(value));
+#else
+  asm volatile("" : "+w"(value));
+#endif
   return value / 3.0L;
 }
 std::uint64_t vectors(std::uint64_t seed) {
-  std::uint64_t hash = __builtin_cpu_supports("avx2") ? wide_vectors(seed) : seed;
+  std::uint64_t hash = has_wide_vectors() ? wide_vectors(seed) : seed;
   // Rounding is the goroutine's own, whoever ran on its thread meanwhile.
   for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO, FE_TONEAREST}) {
     std::fesetround(mode);
@@ -271,7 +303,7 @@ __attribute__((noinline)) std::uint64_t work_of_handler() {
   if (weft::test::kTsan) return 1;
   std::uint64_t hash = on_the_stack(200, 9);
   hash = mix(hash, take("diu", 2.5, 7, std::uint64_t{11}));
-  if (__builtin_cpu_supports("avx2")) hash = mix(hash, wide_vectors(5));
+  if (has_wide_vectors()) hash = mix(hash, wide_vectors(5));
   return mix(hash, deep(5, 3));
 }
 void on_signal(int) {

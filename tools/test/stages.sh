@@ -37,6 +37,15 @@ want_if_known() {
   if ! have apt-cache || apt_has "$1"; then want "$1" "$2"; fi
 }
 
+# The headers of plugins for the cross compiler; without them there are no checks for preemption on that processor to test.
+want_cross_plugin() {
+  local major
+  have aarch64-linux-gnu-g++ && major=$(aarch64-linux-gnu-g++ -dumpversion) || major=$(g++ -dumpversion 2>/dev/null) || return 0
+  major=${major%%.*}
+  [[ -f /usr/lib/gcc-cross/aarch64-linux-gnu/$major/plugin/include/gcc-plugin.h ]] ||
+    want_if_known "gcc-$major-plugin-dev-aarch64-linux-gnu" "the compiler plugin for preemption checks there"
+}
+
 need_test_tools() {
   local name
   # A fresh machine knows no packages until its lists are fetched.
@@ -56,6 +65,7 @@ need_test_tools() {
       aarch64)
         have aarch64-linux-gnu-g++ || want_if_known g++-aarch64-linux-gnu "the aarch64 build"
         have qemu-aarch64 || want_if_known qemu-user "runs the aarch64 tests"
+        want_cross_plugin
         ;;
       bench) have valgrind || want_if_known valgrind "counts instructions on hot paths" ;;
       consumers) have pkg-config || want pkg-config "the test of weft.pc" ;;
