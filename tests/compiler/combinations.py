@@ -61,15 +61,17 @@ def main():
                 if not options:
                     continue
                 options = shlex.split(options)
+                if ruins and checks == "split-stack":  # with code set apart such linkers refuse it: no need to tell anybody
+                    options = [o for o in options if o != "-freorder-blocks-and-partition"]
                 compiling = tuple(f for f in flags if not f.startswith(("-fuse-ld", "-static")))
-                compiled = objects.get((checks, compiling))
+                compiled = objects.get((checks, compiling, ruins))
                 if compiled is None:
                     compiled = f"{len(objects)}.o"
                     done = run(args.cxx, "-std=c++20", "-I", args.include, *options, *compiling, "-c", str(source), "-o", compiled)
                     if done.returncode != 0:
                         complain(name, checks, done.stderr)
                         continue
-                    objects[checks, compiling] = compiled
+                    objects[checks, compiling, ruins] = compiled
                 linking = options if checks == "split-stack" or args.also_when_linking else []
                 done = run(args.cxx, *linking, *flags, compiled, args.library, "-pthread", "-ldl", "-o", "program")
                 if done.returncode != 0:
