@@ -101,7 +101,7 @@ std::int64_t number_in_code(const unsigned char* call) noexcept {
 // what calls it.
 std::int64_t number_in_own_frame(const unsigned char* call, const gregset_t& registers) noexcept {
   const auto at = [&](int base, unsigned char distance) {
-    return word_at(static_cast<std::uintptr_t>(registers[base]) + static_cast<signed char>(distance));
+    return word_at(static_cast<std::uintptr_t>(registers[base] + static_cast<signed char>(distance)));
   };
   if (std::memcmp(call - 5, "\x48\x8b\x44\x24", 4) == 0) return at(REG_RSP, call[-1]);  // mov 16(%rsp), %rax
   if (std::memcmp(call - 4, "\x48\x8b\x45", 3) == 0) return at(REG_RBP, call[-1]);      // mov 16(%rbp), %rax
