@@ -49,7 +49,8 @@ __attribute__((always_inline)) WEFT_READS_STACKS inline bool KnownChains::is_the
       [[fallthrough]];
     default:
       return os::strip_signature(record_at(place)->return_address) == entry.return_addresses[0] &&
-             !os::leads_on(record_at(place)->caller, place + sizeof(os::FrameRecord), high);
+             (WEFT_LIKELY(record_at(place)->caller == 0) ||
+              !os::leads_on(record_at(place)->caller, place + sizeof(os::FrameRecord), high));
   }
 }
 

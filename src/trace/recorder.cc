@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t kSectionBytes = kSectionEvents * format::kMaxTimedEvent;
 // A generation ends early when so much has been written: it is on its way to the file while the next one is being written, in buffers that
 // are still in the processor's caches.
-constexpr std::size_t kGenerationBytes = 4 * 1024 * 1024;
+constexpr std::size_t kGenerationBytes = 2 * 1024 * 1024;
 // For a thread of a dying process to end its section: it may be waiting for a processor, or be the one that crashed.
 constexpr std::int64_t kDyingSectionNs = 500'000'000;
 
