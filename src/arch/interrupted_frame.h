@@ -20,14 +20,23 @@ inline InterruptedFrame interrupted_frame(const void* ucontext) noexcept {
 #endif
 }
 
-// Did the signal come between the end of another one's handler and its return, just before the first instruction of that? Without
-// call-frame information for these instructions (an emulator brings its own, without) libgcc's unwinder knows them on aarch64, but
-// looks for what they return to in the wrong place, and reads anywhere.
+// Is it what a handler of a signal returns to? Without call-frame information for these instructions (an emulator brings its own, without)
+// libgcc's unwinder knows them on aarch64, but may look for what they return to in the wrong place, and read anywhere: who walks
+// a stack stops here.
+inline bool ends_handler([[maybe_unused]] std::uintptr_t pc) noexcept {
+#if defined(__aarch64__)
+  constexpr std::uint32_t kReturn = 0xd2801168, kCall = 0xd4000001;  // mov x8, #139; svc #0
+  const auto* code = reinterpret_cast<const std::uint32_t*>(pc);
+  return pc != 0 && pc % sizeof kReturn == 0 && code[0] == kReturn && code[1] == kCall;
+#else
+  return false;
+#endif
+}
+
+// Did the signal come between the end of another one's handler and its return?
 inline bool returns_from_handler([[maybe_unused]] const void* ucontext) noexcept {
 #if defined(__aarch64__)
-  constexpr std::uint32_t kReturn = 0xd2801168;  // mov x8, #139; then svc #0
-  const std::uintptr_t pc = static_cast<const ucontext_t*>(ucontext)->uc_mcontext.pc;
-  return pc % sizeof kReturn == 0 && *reinterpret_cast<const std::uint32_t*>(pc) == kReturn;
+  return ends_handler(static_cast<const ucontext_t*>(ucontext)->uc_mcontext.pc);
 #else
   return false;
 #endif

@@ -3,6 +3,7 @@
 
 #include <unwind.h>
 
+#include "arch/interrupted_frame.h"
 #include "os/code_range.h"
 #include "sched/preempt.h"
 #include "sched/unwinding.h"
@@ -27,8 +28,8 @@ struct Walk {
 _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
   Walk& walk = *static_cast<Walk*>(data);
   int interrupted = 0;
-  const std::uintptr_t pc = _Unwind_GetIPInfo(context, &interrupted) - 1;
-  if (interrupted != 0) {  // be it weft_goroutine_main, which starts and ends goroutines
+  const std::uintptr_t ip = _Unwind_GetIPInfo(context, &interrupted), pc = ip - 1;
+  if (interrupted != 0 || arch::ends_handler(ip)) {  // be it weft_goroutine_main, which starts and ends goroutines
     walk.found.in_handler = true;
     return _URC_END_OF_STACK;
   }

@@ -177,8 +177,7 @@ WEFT_CASE(helpers_of_the_runtime) {
 // check: run WEFT_MAXPROCS=2 WEFT_DEBUG=preempt --case=handlers_on_a_goroutines_stack
 // check: stdout ^undisturbed
 // There a handler is called later, as any function is, without a frame to know it by.
-// Under qemu it fails now and then or does not end, which is not explained yet.
-// check: not-in tsan aarch64
+// check: not-in tsan
 WEFT_CASE(handlers_on_a_goroutines_stack) {
   struct sigaction action{};
   action.sa_handler = on_own_stack;
