@@ -327,31 +327,26 @@ __attribute__((always_inline)) inline Successor take_successor(const Goroutine* 
   return successor;
 }
 
-__attribute__((noinline)) void park_traced() noexcept {
+// The way most goroutines leave stands here as a whole; the rest is called last, so that park() needs no frame for it.
+template <bool kTraced>
+__attribute__((always_inline)) inline void park_now() noexcept {
   WEFT_DCHECK(!os::holds_any_rank(), "a goroutine parks holding none of the runtime's locks");
   Goroutine* g = os::current_g();
   Processor& p = *os::current_p();
   const Successor successor = take_successor(g, p);
   if (WEFT_UNLIKELY(successor.context == nullptr)) return park_slowly(successor.next);
   Goroutine* target = successor.next.goroutine();
-  tell_start(&p, target, true, __builtin_frame_address(0));
+  if constexpr (kTraced) tell_start(&p, target, true, __builtin_frame_address(0));
   runs_untold(p, target);
   switch_to(g, *os::current_m(), target, successor.context, false);
 }
+__attribute__((noinline)) void park_traced() noexcept { park_now<true>(); }
 
 }  // namespace
 
-// The way most goroutines leave stands here as a whole; the rest is called last, so that this function needs no frame for it.
 void park() noexcept {
   if (trace::recording()) return park_traced();
-  WEFT_DCHECK(!os::holds_any_rank(), "a goroutine parks holding none of the runtime's locks");
-  Goroutine* g = os::current_g();
-  Processor& p = *os::current_p();
-  const Successor successor = take_successor(g, p);
-  if (WEFT_UNLIKELY(successor.context == nullptr)) return park_slowly(successor.next);
-  Goroutine* target = successor.next.goroutine();
-  runs_untold(p, target);
-  switch_to(g, *os::current_m(), target, successor.context, false);
+  park_now<false>();
 }
 
 void wait_traced(Goroutine* g, WaitReason reason, const void* object, WaitList& list, Waiter& waiter,
@@ -373,6 +368,7 @@ void wait_traced(Goroutine* g, WaitReason reason, const void* object, WaitList& 
   }
   list.push(waiter);
   lock.unlock();
+  WEFT_DCHECK(!os::holds_any_rank(), "a goroutine parks holding none of the runtime's locks");
   if (WEFT_UNLIKELY(target == nullptr)) return park_slowly(successor.next);
   runs_untold(p, target);
   switch_to(g, *os::current_m(), target, successor.context, false);
