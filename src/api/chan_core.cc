@@ -103,29 +103,29 @@ bool chan_core::take_copy(Waiter& sender, void* to) noexcept {
 
 __attribute__((always_inline)) inline bool chan_core::put_word(const void* value) noexcept {
   const std::size_t count = count_.load_relaxed(), index = send_index_;
-  if (word_bytes_ == 0 || refuses_sends_ || !receivers_.empty() || count == capacity_) return false;
-  if (word_bytes_ == 8) {
+  if (count == capacity_ || plain_bytes_ == 0 || refuses_sends() || !receivers_.empty()) return false;
+  if (plain_bytes_ == 8) {
     std::memcpy(buffer_ + index * 8, value, 8);
   } else {
     std::memcpy(buffer_ + index * 4, value, 4);
   }
   send_index_ = after(index, capacity_);
   count_.store_release(count + 1);  // pairs: chan.count
-  lock_.unlock();
+  lock_.unlock_counted();
   return true;
 }
 
 __attribute__((always_inline)) inline bool chan_core::get_word(void* storage) noexcept {
   const std::size_t count = count_.load_relaxed(), index = receive_index_;
-  if (word_bytes_ == 0 || count == 0 || !senders_.empty()) return false;
-  if (word_bytes_ == 8) {
+  if (count == 0 || plain_bytes_ == 0 || !senders_.empty()) return false;
+  if (plain_bytes_ == 8) {
     std::memcpy(storage, buffer_ + index * 8, 8);
   } else {
     std::memcpy(storage, buffer_ + index * 4, 4);
   }
   receive_index_ = after(index, capacity_);
   count_.store_release(count - 1);  // pairs: chan.count
-  lock_.unlock();
+  lock_.unlock_counted();
   return true;
 }
 
@@ -148,9 +148,9 @@ __attribute__((noinline)) bool chan_core::receive_copy(Waiter& sender, void* sto
 
 // The value goes to a waiting receiver or into the buffer. `copy` is null for all but select, and known to be so to the compiler.
 __attribute__((always_inline)) inline chan_outcome chan_core::send_now(void* value, void (*copy)(void*, const void*)) {
-  if (WEFT_UNLIKELY(refuses_sends_)) {
+  if (WEFT_UNLIKELY(refuses_sends())) {
     lock_.unlock();
-    if (is_timer_) throw logic_error("weft: send on the channel of a timer: only the timer does that");
+    if (is_timer()) throw logic_error("weft: send on the channel of a timer: only the timer does that");
     return chan_outcome::closed;
   }
   if (Waiter* receiver = pop(receivers_)) {
@@ -224,8 +224,8 @@ __attribute__((always_inline)) inline chan_outcome chan_core::receive_now(void* 
     if (receive_copy(*sender, storage)) return chan_outcome::done;
     lock_.lock();  // the next one
   }
-  if (WEFT_UNLIKELY(is_timer_)) return take_tick(storage);
-  if (closed_.load_relaxed()) {
+  if (WEFT_UNLIKELY(is_timer())) return take_tick(storage);
+  if (was_closed()) {
     lock_.unlock();
     return chan_outcome::closed;
   }
@@ -259,7 +259,7 @@ __attribute__((always_inline)) inline void chan_core::park_on(sched::WaitList& l
 
 __attribute__((always_inline)) inline chan_outcome chan_core::send_locked(sched::Goroutine* g, void* value,
                                                                           std::int64_t deadline_ns) {
-  if (WEFT_LIKELY(!refuses_sends_)) {
+  if (WEFT_LIKELY(!refuses_sends())) {
     if (!receivers_.empty()) return send_to_receiver(g, value, deadline_ns);
     if (WEFT_LIKELY(g != nullptr && deadline_ns == forever) && count_.load_relaxed() == capacity_)
       return send_parked(g, value);
@@ -320,7 +320,7 @@ __attribute__((always_inline)) inline chan_outcome chan_core::receive_locked(sch
                                                                              std::int64_t deadline_ns) {
   if (count_.load_relaxed() == 0) {
     if (!senders_.empty()) return receive_from_sender(g, storage, deadline_ns);
-    if (WEFT_LIKELY(g != nullptr && deadline_ns == forever && !is_timer_ && !closed_.load_relaxed()))
+    if (WEFT_LIKELY(g != nullptr && deadline_ns == forever && !refuses_sends()))
       return receive_parked(g, storage);
   }
   return receive_otherwise(storage, deadline_ns);
@@ -413,12 +413,11 @@ void chan_core::leave(bool is_send, Waiter& waiter) noexcept {
 bool chan_core::close() {
   sched::WaitList released;
   lock_.lock();
-  if (closed_.load_relaxed()) {
+  if (was_closed()) {
     lock_.unlock();
     return false;
   }
-  closed_.store_release(true);  // pairs: chan.closed
-  refuses_sends_ = true;
+  state_.store_release(kClosed);  // pairs: chan.closed
   while (Waiter* waiter = pop(receivers_)) released.push(*waiter);
   while (Waiter* waiter = pop(senders_)) released.push(*waiter);
   lock_.unlock();
@@ -430,8 +429,8 @@ bool chan_core::close() {
 }
 
 bool chan_core::is_ready_beside_decided(bool is_send) const noexcept {
-  if (closed_.load_relaxed()) return true;
-  if (is_timer_) return is_send || timer_due();
+  if (was_closed()) return true;
+  if (is_timer()) return is_send || timer_due();
   if (is_send ? count_.load_relaxed() < capacity_ : count_.load_relaxed() > 0) return true;
   for (const Waiter* waiter = (is_send ? receivers_ : senders_).front(); waiter != nullptr; waiter = waiter->next)
     if (waiter->choice == nullptr || !waiter->choice->has_fired()) return true;

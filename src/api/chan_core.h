@@ -5,7 +5,7 @@
 
 #include "base/atomic.h"
 #include "os/clock.h"
-#include "os/spin_lock.h"
+#include "sched/channel_lock.h"
 #include "sched/waiter.h"
 #include "weft/detail/chan_core.h"
 
@@ -15,7 +15,7 @@
 //   Invariants  C1 receivers wait => no element, no sender waits.   C2 senders wait => the buffer is full.
 //               (Waiters of a select that has been decided elsewhere do not count: pop() drops them.)
 //               C3 closed => nobody waits.
-//   Owned by    lock_ (Rank::kWaitList). count_, closed_ and whether the lists are empty may be read without it, as hints.
+//   Owned by    lock_ (Rank::kWaitList). count_, state_ and whether the lists are empty may be read without it, as hints.
 //   Direct move after pop() the waiter belongs to whoever popped it: the element is moved after the lock is released, before
 //               wake(); the waiter's frame lives until then.
 //   Lifetime    handles are counted. When the last one goes while somebody still waits, the channel stays as an orphan (nobody
@@ -27,8 +27,7 @@ namespace weft::detail {
 class chan_core {
  public:
   chan_core(std::size_t capacity, const element_ops& ops, std::byte* buffer, const char* name) noexcept
-      : word_bytes_(capacity != 0 ? plain_bytes(ops) : 0),
-        plain_bytes_(plain_bytes(ops)),
+      : plain_bytes_(plain_bytes(ops)),
         capacity_(capacity),
         buffer_(buffer),
         ops_(&ops),
@@ -47,8 +46,8 @@ class chan_core {
   std::size_t capacity() const noexcept { return capacity_; }
   const char* name() const noexcept { return name_; }
   bool is_ticker() const noexcept { return period_ns_ > 0; }
-  bool is_timer() const noexcept { return is_timer_; }
-  bool is_closed() const noexcept { return closed_.load_acquire(); }  // pairs: chan.closed
+  bool is_timer() const noexcept { return state_.load_relaxed() == kTimers; }
+  bool is_closed() const noexcept { return state_.load_acquire() == kClosed; }  // pairs: chan.closed
 
   static void destroy(chan_core* channel) noexcept {
     std::byte* buffer = channel->buffer_;
@@ -65,14 +64,14 @@ class chan_core {
   // --- select ---
   // Could this case run now? Without the lock: a hint, exact for a channel that nobody else uses.
   bool looks_ready(bool is_send) const noexcept {
-    if (WEFT_UNLIKELY(is_timer_)) return is_send || timer_due();  // a send is ready to be refused
+    if (WEFT_UNLIKELY(is_timer())) return is_send || timer_due();  // a send is ready to be refused
     if (is_send) return size() < capacity_ || !receivers_.empty() || is_closed();
     // The count first: who sees it emptied after a close sees the close too.
     return count_.load_acquire() > 0 || !senders_.empty() || is_closed();  // pairs: chan.count
   }
   // When to look again although nobody wakes us: the time of a timer's channel.
-  std::int64_t due_at() const noexcept { return is_timer_ ? when_ns_.load_relaxed() : os::kForever; }
-  os::SpinLock& lock() noexcept { return lock_; }
+  std::int64_t due_at() const noexcept { return is_timer() ? when_ns_.load_relaxed() : os::kForever; }
+  sched::ChannelLock& lock() noexcept { return lock_; }
   // Under the lock: the same, exactly.
   bool is_ready(bool is_send) const noexcept {
     return WEFT_UNLIKELY(looks_ready(is_send)) && is_ready_beside_decided(is_send);
@@ -83,6 +82,9 @@ class chan_core {
   chan_outcome try_receive(void* storage);
 
  private:
+  // A timer's channel is one from the start, and never closed.
+  static constexpr std::uint8_t kOpen = 0, kClosed = 1, kTimers = 2;
+
   std::byte* slot(std::size_t index) const noexcept { return buffer_ + index * ops_->size; }
   static std::size_t after(std::size_t index, std::size_t capacity) noexcept {
     return index + 1 == capacity ? 0 : index + 1;
@@ -91,6 +93,8 @@ class chan_core {
     const bool is_plain = ops.move == nullptr && ops.destroy == nullptr && (ops.size == 4 || ops.size == 8);
     return is_plain ? static_cast<std::uint8_t>(ops.size) : 0;
   }
+  bool refuses_sends() const noexcept { return state_.load_relaxed() != kOpen; }
+  bool was_closed() const noexcept { return state_.load_relaxed() == kClosed; }  // under the lock
   void move(void* to, void* from) const noexcept;
   void move_object(void* to, void* from) const noexcept;
   // What most operations on buffered channels are: one machine word in or out of the buffer while nobody waits. With the lock
@@ -129,13 +133,8 @@ class chan_core {
   static bool take_copy(sched::Waiter& sender, void* to) noexcept;
 
   // What an operation on a channel without a buffer needs stands together: 64 bytes.
-  os::SpinLock lock_;
-  bool orphan_ = false;
-  bool is_timer_ = false;
-  bool is_started_ = false;     // a timer that has neither been stopped nor received, however far its time
-  bool refuses_sends_ = false;  // closed, or a timer's
-  base::Atom<bool> closed_{false};
-  const std::uint8_t word_bytes_;   // 0: elements are not plain words, or there is no buffer
+  sched::ChannelLock lock_;
+  base::Atom<std::uint8_t> state_{kOpen};
   const std::uint8_t plain_bytes_;  // 0: elements are not plain words
   std::size_t capacity_;
   base::Atom<std::size_t> count_{0};
@@ -146,10 +145,12 @@ class chan_core {
   std::size_t send_index_ = 0, receive_index_ = 0;
   const element_ops* ops_;
   base::Atom<std::uint32_t> references_{1};
+  bool orphan_ = false;
   std::uint32_t strays_ = 0;  // dropped by pop(), not yet left
   base::Atom<std::int64_t> when_ns_{os::kForever};
   std::int64_t period_ns_ = 0;
   const char* name_;
+  bool is_started_ = false;  // a timer that has neither been stopped nor received, however far its time
 };
 
 // The cases of a goroutine that waits in a select (its wait object); for dumps.

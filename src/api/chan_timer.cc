@@ -12,7 +12,8 @@ namespace weft::detail {
 using sched::Waiter;
 
 void chan_core::set_timer(std::int64_t when_ns, std::int64_t period_ns) noexcept {
-  is_timer_ = refuses_sends_ = is_started_ = true;
+  state_.store_relaxed(kTimers);
+  is_started_ = true;
   period_ns_ = period_ns;
   when_ns_.store_relaxed(when_ns);
 }

@@ -137,7 +137,7 @@ class Select {
       chan_core* channel = one->channel;
       if (channel == nullptr) continue;
       queue(*waiter, *one, Sleeper(g), choice, error);
-      channel->lock().unlock_unranked();  // the locks of those that follow are still held: nobody reaches them
+      channel->lock().unlock_counted_unranked();  // the locks of those that follow are still held: nobody reaches them
     }
     sched::park();
     return conclude(waiters, choice.winner, error);

@@ -350,7 +350,7 @@ void park() noexcept {
 }
 
 void wait_traced(Goroutine* g, WaitReason reason, const void* object, WaitList& list, Waiter& waiter,
-                 os::SpinLock& lock) noexcept {
+                 ChannelLock& lock) noexcept {
   // Our caller's frame: this one has nothing to tell.
   const void* frame = *static_cast<void* const*>(__builtin_frame_address(0));
   const trace::Spot spot = trace::find_spot(chain_of(g, frame));

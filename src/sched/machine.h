@@ -9,6 +9,7 @@
 #include "base/cache_line.h"
 #include "os/current.h"
 #include "os/note.h"
+#include "sched/lock_owner.h"
 #include "sched/runnable.h"
 
 // M: an operating-system thread that runs goroutines when it holds a P, and looks for them on its own stack (g0) when not.
@@ -50,6 +51,7 @@ struct alignas(base::kCacheLine) Machine {
   Runnable handed;            // what to run next, decided before switching to g0
   Goroutine* dead = nullptr;  // ended; freed on g0 because we stood on its stack
   Goroutine* locked_g = nullptr;
+  LockOwner lock_owner;
   bool spinning = false;
   bool must_exit = false;
   bool brief = false;           // what it found last was a few sleepers that run briefly

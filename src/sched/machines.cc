@@ -14,6 +14,7 @@
 #include "os/memory.h"
 #include "os/thread.h"
 #include "os/time_slice.h"
+#include "sched/channel_lock.h"
 #include "sched/dispatch.h"
 #include "sched/handoff.h"
 #include "sched/hooks.h"
@@ -169,6 +170,7 @@ Machine* new_machine_locked(bool by_timer) noexcept {
     if (memory == nullptr) return nullptr;
     m = new (memory) Machine;
     m->id = scheduler.next_machine_id++;
+    MachineOwners::enroll(*m);
     m->all_next = scheduler.all_machines;
     scheduler.all_machines = m;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "os/spin_lock.h"
+#include "sched/channel_lock.h"
 #include "sched/waiter.h"
 #include "trace/emit.h"
 
@@ -9,6 +9,6 @@ namespace weft::sched {
 // begin_wait(), the push on the list, the unlock and park() in one, for the time while something is recorded: who leaves, and who starts in
 // its place, are told to the tracer together. May switch.
 void wait_traced(Goroutine* g, WaitReason reason, const void* object, WaitList& list, Waiter& waiter,
-                 os::SpinLock& lock) noexcept;
+                 ChannelLock& lock) noexcept;
 
 }  // namespace weft::sched

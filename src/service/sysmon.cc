@@ -18,6 +18,7 @@
 #include "os/note.h"
 #include "os/thread.h"
 #include "os/time_slice.h"
+#include "sched/channel_lock.h"
 #include "sched/dispatch.h"
 #include "sched/dump.h"
 #include "sched/dump_threads.h"
@@ -336,6 +337,7 @@ class Sysmon {
 void sysmon_main(void* raw) {
   os::ask_for_precise_timers();
   os::ask_for_short_slices();
+  sched::MachineOwners::enable();  // here, where nobody waits for it
   static_cast<Sysmon*>(raw)->run();
 }
 

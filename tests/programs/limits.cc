@@ -15,6 +15,7 @@
 #include <fstream>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/cases.h"
@@ -310,6 +311,35 @@ WEFT_CASE(without_affinity_and_names) {
   weft::run([] {
     WEFT_EXPECT(mixed_workload());
     weft::runtime::set_maxprocs(4);
+    WEFT_EXPECT(mixed_workload());
+  });
+  say("done");
+  return 0;
+}
+
+// Locks of channels have become some M's own when the barrier by which others take them away is forbidden (sched/channel_lock.cc).
+// check: run --case=without_barrier_from_now_on
+// check: stdout ^done$
+WEFT_CASE(without_barrier_from_now_on) {
+  weft::run({.maxprocs = 2}, [] {
+    std::vector<weft::chan<int>> channels;
+    for (int i = 0; i < 8; ++i) channels.emplace_back(64);
+    const auto use = [&](int rounds) {
+      long sum = 0;
+      for (int round = 0; round < rounds; ++round)
+        for (auto& channel : channels) {
+          channel.send(round);
+          sum += *channel.recv();
+        }
+      return sum;
+    };
+    WEFT_EXPECT(use(5'000) == 8L * (5'000L * 4'999 / 2));
+    if (!deny({{SYS_membarrier, EPERM}})) skip("no system call filters");
+    long there = 0;
+    std::thread other([&] { there = use(2'000); });
+    weft::blocking([&] { other.join(); });
+    WEFT_EXPECT(there == 8L * (2'000L * 1'999 / 2));
+    WEFT_EXPECT(use(5'000) == 8L * (5'000L * 4'999 / 2));
     WEFT_EXPECT(mixed_workload());
   });
   say("done");

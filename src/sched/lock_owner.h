@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+
+#include "base/atomic.h"
+
+namespace weft::sched {
+
+// What a thread needs to have locks of its own (biased_lock.h).
+template <class Atomics>
+class BasicLockOwner {
+ public:
+  // Number of a thread | whether the lock is its own.
+  using Habit = std::uint16_t;
+  static constexpr Habit kNobody = 0, kBiased = 1, kNumbers = 1 << 15;
+  static bool is_biased(Habit habit) noexcept { return (habit & kBiased) != 0; }
+  static std::uint32_t number_of(Habit habit) noexcept { return habit >> 1; }
+
+  // A thread without a number uses locks as nobody, and owns none.
+  Habit owns() const noexcept { return owns_; }
+  Habit uses() const noexcept { return owns_ & ~kBiased; }
+  void set_number(std::uint32_t number) noexcept { owns_ = static_cast<Habit>(number << 1 | kBiased); }
+
+  typename Atomics::template atom<void*> window{nullptr};  // the lock it is about to take as its own
+
+ private:
+  Habit owns_ = kBiased;  // nobody's: no lock has it
+};
+
+using LockOwner = BasicLockOwner<base::StdAtomics>;
+
+}  // namespace weft::sched
