@@ -57,10 +57,15 @@ class BiasedLock {
   __attribute__((always_inline)) void unlock_counted_unranked() noexcept {
     if (mine_.load_relaxed()) return mine_.store_release(false);  // pairs: lock.mine
     const Owner* self = Owners::self();
+    const Habit uses = self != nullptr ? self->uses() : Owner::kNobody;
     const std::uint8_t streak = streak_.load_relaxed();
-    if (WEFT_UNLIKELY(self == nullptr || habit_.load_relaxed() != self->uses() || streak == Owners::kStreak))
+    if (habit_.load_relaxed() != uses) {
+      begin_streak(uses);
+    } else if (WEFT_LIKELY(streak != Owners::kStreak)) {
+      streak_.store_relaxed(static_cast<std::uint8_t>(streak + 1));
+    } else {
       return end_streak(self);
-    streak_.store_relaxed(static_cast<std::uint8_t>(streak + 1));
+    }
     taken_.store_release(false);  // pairs: lock.taken
   }
 
@@ -85,10 +90,10 @@ class BiasedLock {
     } while (!try_lock_unranked());
   }
 
-  // Gives the lock back; or keeps it for this thread, whose streak is complete.
+  // Keeps the lock for this thread, or gives it back.
   __attribute__((noinline)) void end_streak(const Owner* self) noexcept {
     const Habit uses = self != nullptr ? self->uses() : Owner::kNobody;
-    if (uses != Owner::kNobody && habit_.load_relaxed() == uses && Owners::may_bias()) {
+    if (uses != Owner::kNobody && Owners::may_bias()) {
       habit_.store_release(self->owns());  // pairs: lock.habit
       return;
     }

@@ -18,7 +18,7 @@ struct MachineOwners {
 #if WEFT_DEBUG_CHECKS  // as often as can be: locks change hands in every test
   static constexpr std::uint8_t kStreak = 3;
 #else
-  static constexpr std::uint8_t kStreak = 255;
+  static constexpr std::uint8_t kStreak = 15;
 #endif
 
   static Owner* self() noexcept {
