@@ -18,6 +18,7 @@
 #include "base/sanitizer.h"
 #include "os/clock.h"
 #include "os/keep_errno.h"
+#include "os/linker_code.h"
 #include "os/unwind_lock.h"
 #include "os/unwinder_code.h"
 #include "sched/dispatch.h"
@@ -72,7 +73,8 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
   walk.interrupted |= frame.interrupted || (WEFT_TSAN && !in_runtime(pc));
   if (!walk.interrupted) return _URC_NO_REASON;
   if (++walk.frames > kLongestStack) return _URC_END_OF_STACK;
-  if (os::is_unwinder_code(pc, frame.function)) return _URC_END_OF_STACK;  // nobody can tell where it goes on
+  // Nobody can tell where these go on.
+  if (os::is_unwinder_code(pc, frame.function) || os::is_linker_code(pc)) return _URC_END_OF_STACK;
   if ((frame.interrupted && in_runtime(pc)) || !walk.runtime.next(pc, frame.function)) return _URC_END_OF_STACK;
   if (!in_runtime(pc)) {
     const bool inside = frame.interrupted || _Unwind_GetCFA(context) <= reinterpret_cast<std::uintptr_t>(walk.scope);
