@@ -2,13 +2,15 @@
 """bench/run preemption: what checks for preemption cost the code they are in.
 
 The kernels of bench/preemption are compiled three times: plain, with checks at function entries, and with checks on loop
-back-edges as well. They run in turns, kernel by kernel; each row is the median of the ratios within a round. No check
-ever fires here: the table is about code that is left alone, which is nearly all code nearly all the time."""
+back-edges as well, each with its functions at 16 places within a cache line. They run in turns, kernel by kernel; for each
+place the median of the ratios within a round counts, and a row is the geometric mean of those over all places. No check ever
+fires here: the table is about code that is left alone, which is nearly all code nearly all the time."""
 
 import argparse
 import concurrent.futures
 import fnmatch
 import glob
+import itertools
 import json
 import os
 import re
@@ -23,9 +25,15 @@ SOURCES = os.path.join(systems.BENCH, "preemption")
 UNCHECKED = {"main"}  # the driver
 # The alternative to the guard in a slot of the thread: its slot holds the goroutine, and the guard is a word of that.
 IN_G = re.compile(r"\bcmpq\s+%fs:112, (%\w+)")
-# Every function and loop begins with a cache line: else whether the same inner loop lies across two of them decides more than any
-# check (one row had +62 % without one differing instruction).
+# Every loop that the compiler aligns at all begins with a cache line: else whether the same inner loop lies across two of them
+# decides more than any check (one row had +62 % without one differing instruction).
 LAYOUT = ["-falign-functions=64", "-falign-loops=64"]
+# Where in a cache line functions begin. All that is in one moves with its entry, and a check of 11 bytes moves it, too: with
+# functions at one place only, a row compares two places rather than code with code (n_queens had +11 %, the same with instructions
+# that do nothing instead of its check, and its plain code takes as long 11 bytes further on). Evenly spaced and narrower than a
+# check is long, so that code with checks lies as often in a bad place as code without.
+PLACES = range(0, 64, 4)
+FUNCTION = re.compile(r"(\.type\s+(\S+),\s*[@%]function\n\2:)")
 LIMITS = {"entry": 1.5, "loops": 3.0, "in_g": 1.5}  # percent, geometric mean
 ROUND_SECONDS = 0.03
 
@@ -63,7 +71,13 @@ def plugin_flags(directory):
     return shlex.split(values["weft_preempt_loops"])
 
 
+def in_parallel(function, things, jobs):
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(function, things))
+
+
 def compile_variant(directory, name, flags, jobs):
+    """Assembly of all sources, functions at the beginning of a cache line."""
     out = os.path.join(directory, "bench", "preemption", name)
     os.makedirs(out, exist_ok=True)
     headers = glob.glob(os.path.join(SOURCES, "*.h"))
@@ -71,22 +85,41 @@ def compile_variant(directory, name, flags, jobs):
 
     def one(source):
         stem = os.path.splitext(os.path.basename(source))[0]
-        target = os.path.join(out, stem + ".o")
+        target = os.path.join(out, stem + ".s")
         own = [flag for flag in flags if stem not in UNCHECKED or flag.startswith("-D")]
-        command = [systems.compiler(), *build.CXX_FLAGS, *LAYOUT, *own, "-c", source, "-o", target]
+        command = [systems.compiler(), *build.CXX_FLAGS, *LAYOUT, *own, "-S", source, "-o", target]
         inputs = headers + plugins + [source]
         if not build.fresh(target, command, inputs):
+            build.run(command, timeout=600)
             if name == "in_g" and stem not in UNCHECKED:
-                compile_with_guard_in_g(command, target)
-            else:
-                build.run(command, timeout=600)
+                find_guard_in_g(target)
             build.mark(target, command, inputs)
         return target
 
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        objects = list(pool.map(one, sorted(glob.glob(os.path.join(SOURCES, "*.cc")))))
+    return in_parallel(one, sorted(glob.glob(os.path.join(SOURCES, "*.cc"))), jobs)
+
+
+def link_at(place, assembly, jobs):
+    """The program of it whose functions begin so many bytes behind the beginning of a cache line."""
+    out = os.path.join(os.path.dirname(assembly[0]), str(place))
+    os.makedirs(out, exist_ok=True)
+
+    def one(source):
+        target = os.path.join(out, os.path.basename(source))
+        with open(source, encoding="utf-8") as file:
+            text, found = FUNCTION.subn(r".skip %d\n\1" % place, file.read())
+        if found == 0:
+            raise build.Failure("%s has no function to move: did the compiler change its form?" % source)
+        with open(target, "w", encoding="utf-8") as file:
+            file.write(text)
+        build.run([systems.compiler(), "-c", target, "-o", target[:-2] + ".o"])
+        return target[:-2] + ".o"
+
     program = os.path.join(out, "kernels")
-    build.run([systems.compiler(), *objects, *libraries(), "-o", program])
+    command = [systems.compiler(), *libraries(), "-o", program]
+    if not build.fresh(program, command, assembly):
+        build.run([*command[:1], *in_parallel(one, assembly, jobs), *command[1:]])
+        build.mark(program, command, assembly)
     return program
 
 
@@ -96,17 +129,14 @@ def libraries():
     return ["-lz"] if subprocess.run(command, capture_output=True, check=False).returncode == 0 else []
 
 
-def compile_with_guard_in_g(command, target):
+def find_guard_in_g(assembly):
     """No compiler makes these checks: what it makes is rewritten, a load of the goroutine before each compare."""
-    assembly = target[:-2] + ".s"
-    build.run([*command[:-4], "-S", command[-3], "-o", assembly], timeout=600)
     with open(assembly, encoding="utf-8") as file:
         text, found = IN_G.subn(r"movq\t%fs:112, %r10\n\tcmpq\t(%r10), \1", file.read())
     if found == 0:
         raise build.Failure("%s has no check to rewrite: did the compiler change its form?" % assembly)
     with open(assembly, "w", encoding="utf-8") as file:
         file.write(text)
-    build.run([command[0], "-c", assembly, "-o", target])
 
 
 def run_kernel(program, kernel, count):
@@ -131,21 +161,21 @@ def instructions(program, kernel):
 
 
 def measure(programs, kernels, rounds, say):
-    """kernel -> variant -> one time per round. Every variant must compute the same."""
-    times = {kernel: {name: [] for name in programs} for kernel in kernels}
+    """kernel -> variant -> place -> one time per round. Every variant must compute the same."""
+    order, places = list(programs), list(programs["plain"])
+    times = {kernel: {name: {place: [] for place in places} for name in order} for kernel in kernels}
     sums, counts = {}, {}
-    order = list(programs)
     for number in range(rounds):
         say("round %d of %d" % (number + 1, rounds))
         for kernel in kernels:
             if kernel not in counts:
-                first, _ = run_kernel(programs["plain"], kernel, 1)
+                first, _ = run_kernel(programs["plain"][places[0]], kernel, 1)
                 counts[kernel] = max(2, min(200, int(ROUND_SECONDS * 1e9 / max(first, 1))))
-            for name in order:
-                nanoseconds, checksum = run_kernel(programs[name], kernel, counts[kernel])
+            for place, name in itertools.product(places, order):
+                nanoseconds, checksum = run_kernel(programs[name][place], kernel, counts[kernel])
                 if sums.setdefault(kernel, checksum) != checksum:
                     raise Wrong("%s: %s computes %s, others %s" % (kernel, name, checksum, sums[kernel]))
-                times[kernel][name].append(nanoseconds)
+                times[kernel][name][place].append(nanoseconds)
         order = order[1:] + order[:1]
     return times, sums
 
@@ -153,13 +183,16 @@ def measure(programs, kernels, rounds, say):
 def rows(times, counted):
     result = []
     for kernel, cells in times.items():
-        row = {"kernel": kernel, "plain_ns": statistics.median(cells["plain"]), "ratio": {}, "interval": {}, "instructions": {}}
-        for name, values in cells.items():
+        plain = cells["plain"]
+        row = {"kernel": kernel, "plain_ns": statistics.geometric_mean([statistics.median(values) for values in plain.values()]),
+               "ratio": {}, "interval": {}, "at_places": {}, "instructions": {}}
+        for name in cells:
             if name == "plain":
                 continue
-            ratios = [value / plain for value, plain in zip(values, cells["plain"])]
-            row["ratio"][name] = statistics.median(ratios)
-            row["interval"][name] = statistics.bootstrap_interval(ratios)
+            ratios = [[value / other for value, other in zip(cells[name][place], plain[place])] for place in plain]
+            row["at_places"][name] = {place: statistics.median(values) for place, values in zip(plain, ratios)}
+            row["ratio"][name] = statistics.geometric_mean_of_medians(ratios)
+            row["interval"][name] = statistics.bootstrap_interval_of_groups(ratios)
             if kernel in counted:
                 row["instructions"][name] = counted[kernel][name] / counted[kernel]["plain"]
         result.append(row)
@@ -201,11 +234,13 @@ def parse(arguments):
     p = argparse.ArgumentParser(prog="bench/run preemption", description=__doc__, allow_abbrev=False,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("names", nargs="*", help="kernels or patterns (default: all)")
-    p.add_argument("--rounds", type=int, default=15, help="default 15")
+    p.add_argument("--rounds", type=int, default=5, help="at each place; default 5")
     p.add_argument("--counts", action="store_true", help="instructions as well, by callgrind (slow, but no load disturbs them)")
     p.add_argument("--guard-in-g", action="store_true",
                    help="instead of loops: checks at entries that find the guard through the goroutine, a load more each")
-    p.add_argument("--quick", action="store_true", help="one round: does everything build and compute the same?")
+    p.add_argument("--places", type=int, nargs="+", default=list(PLACES), metavar="BYTES",
+                   help="where in a cache line functions begin (default: every four bytes of it)")
+    p.add_argument("--quick", action="store_true", help="one round at one place: does everything build and compute the same?")
     p.add_argument("--list", action="store_true", help="names the kernels")
     p.add_argument("--json", metavar="FILE", help="where the result goes (default build/bench/preemption.json)")
     p.add_argument("--build-dir", metavar="DIR", default=os.path.join(systems.ROOT, "build"))
@@ -219,6 +254,9 @@ def main(arguments) -> int:
 
     p, args = parse(arguments)
     directory = os.path.abspath(args.build_dir)
+    places = args.places[:1] if args.quick or args.list else args.places
+    if any(place not in PLACES for place in places):
+        p.error("--places: multiples of 4 below 64")
     if args.rounds < 1:
         p.error("--rounds %d: at least 1" % args.rounds)
     if args.counts and not shutil.which("valgrind"):
@@ -226,8 +264,11 @@ def main(arguments) -> int:
     try:
         say("compiling the kernels")
         chosen = {"plain": []} if args.list else variants(directory, args.guard_in_g, say)
-        programs = {name: compile_variant(directory, name, flags, args.jobs) for name, flags in chosen.items()}
-        kernels = subprocess.run([programs["plain"]], capture_output=True, text=True, check=True).stdout.split()
+        assembly = {name: compile_variant(directory, name, flags, args.jobs) for name, flags in chosen.items()}
+        say("linking them at %d place%s" % (len(places), "s"[len(places) == 1:]))
+        programs = {name: {place: link_at(place, files, args.jobs) for place in places} for name, files in assembly.items()}
+        first = places[0]
+        kernels = subprocess.run([programs["plain"][first]], capture_output=True, text=True, check=True).stdout.split()
         if args.list:
             print("\n".join(kernels))
             return 0
@@ -242,7 +283,7 @@ def main(arguments) -> int:
         if args.counts:
             for kernel in kernels:
                 say("counting %s" % kernel)
-                counted[kernel] = {name: instructions(program, kernel) for name, program in programs.items()}
+                counted[kernel] = {name: instructions(at[first], kernel) for name, at in programs.items()}
     except (build.Failure, Wrong) as failure:
         say("bench/run preemption: %s" % failure)
         return 1
@@ -251,10 +292,11 @@ def main(arguments) -> int:
     print("Preemption checks: time with them against time without (%s)" % systems.compiler_version())
     print(machine.summary(machine.describe()))
     load = watch.report()
+    print("functions at %s bytes of a cache line" % ", ".join(map(str, places)))
     print("others used %.0f %% of the machine, the hypervisor took %.0f %%\n" % (load["others_percent"], load["steal_percent"]))
     show(table, names)
     out = args.json or os.path.join(directory, "bench", "preemption.json")
     with open(out, "w", encoding="utf-8") as file:
-        json.dump({"machine": machine.describe(), "load": load, "rows": table, "checksums": sums,
+        json.dump({"machine": machine.describe(), "load": load, "places": places, "rows": table, "checksums": sums,
                    "geometric_mean": means(table, names, "ratio")}, file, indent=1)
     return 0

@@ -47,6 +47,18 @@ def bootstrap_interval(values, confidence=0.95, samples=400, seed=1):
     return quantile(medians, tail), quantile(medians, 1 - tail)
 
 
+def geometric_mean_of_medians(groups):
+    return geometric_mean([median(values) for values in groups])
+
+
+def bootstrap_interval_of_groups(groups, confidence=0.95, samples=400, seed=1):
+    """Percentile bootstrap of that mean: values are drawn anew within each group, for the groups are all there are."""
+    generator = random.Random(seed)
+    means = [geometric_mean_of_medians([generator.choices(values, k=len(values)) for values in groups]) for _ in range(samples)]
+    tail = (1 - confidence) / 2
+    return quantile(means, tail), quantile(means, 1 - tail)
+
+
 def mann_whitney(first, second):
     """Two-sided p-value of "one of the two samples tends to be larger" (Mann-Whitney U).
 

@@ -3,11 +3,11 @@
 
 #include <unwind.h>
 
-#include "arch/interrupted_frame.h"
 #include "os/code_range.h"
 #include "sched/preempt.h"
 #include "sched/unwinding.h"
 #include "sched/user_call.h"
+#include "sched/walked_frame.h"
 
 extern "C" void weft_goroutine_main();
 
@@ -27,22 +27,21 @@ struct Walk {
 
 _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
   Walk& walk = *static_cast<Walk*>(data);
-  int interrupted = 0;
-  const std::uintptr_t ip = _Unwind_GetIPInfo(context, &interrupted), pc = ip - 1;
-  if (interrupted != 0 || arch::ends_handler(ip)) {  // be it weft_goroutine_main, which starts and ends goroutines
+  const WalkedFrame frame(context);
+  if (frame.leaves_handler) {  // be it to weft_goroutine_main, which starts and ends goroutines
     walk.found.in_handler = true;
     return _URC_END_OF_STACK;
   }
-  if (_Unwind_GetRegionStart(context) == reinterpret_cast<std::uintptr_t>(&weft_goroutine_main)) {
+  if (frame.function == reinterpret_cast<std::uintptr_t>(&weft_goroutine_main)) {
     walk.reached_main = true;
     return _URC_END_OF_STACK;
   }
-  if (!walk.runtime.next(pc, _Unwind_GetRegionStart(context))) {
+  if (!walk.runtime.next(frame.pc, frame.function)) {
     walk.found.in_runtime = true;
     return _URC_END_OF_STACK;
   }
   if (walk.program.begin != walk.program.end)
-    walk.found.foreign |= pc - walk.program.begin >= walk.program.end - walk.program.begin;
+    walk.found.foreign |= frame.pc - walk.program.begin >= walk.program.end - walk.program.begin;
   return ++walk.frames < kMostFrames ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 

@@ -18,6 +18,7 @@
 #include "base/sanitizer.h"
 #include "os/clock.h"
 #include "os/keep_errno.h"
+#include "os/linker_code.h"
 #include "os/unwind_lock.h"
 #include "os/unwinder_code.h"
 #include "sched/dispatch.h"
@@ -27,6 +28,7 @@
 #include "sched/spawn.h"
 #include "sched/unwinding.h"
 #include "sched/user_call.h"
+#include "sched/walked_frame.h"
 #include "weft/detail/preemptible_scope.h"
 
 // All code of libweft.a is in sections of this name (cmake/GatherText.cmake); absent where that step was left out.
@@ -50,9 +52,11 @@ constexpr std::size_t kLongestStack = 10'000;  // frames: about as many microsec
 //               there a function that calls nothing but the goroutine's entry tells that it was the user's code that called.
 //   TSan        keeps a signal until the next call of its own functions, and has the handler called from there: without a signal
 //               frame, but its code stands between the handler's and that of the caller.
+//   Handlers    of other signals which this one has interrupted are no place to give way, as at checks (foreign_frames.h).
 struct StackWalk {
   const detail::preemptible_scope* scope = nullptr;
-  bool interrupted = false;  // past the signal frame
+  bool left_handler = false;  // ours, for what was interrupted; the next one to be left is that of another signal
+  bool interrupted = false;   // the same, and with TSan also past its code
   RuntimeFrames runtime{false};
   bool clean = false;
   bool own_code = true;  // from the scope inwards: of the scope's module
@@ -62,22 +66,24 @@ struct StackWalk {
 
 _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
   StackWalk& walk = *static_cast<StackWalk*>(data);
-  int exact = 0;
-  const std::uintptr_t ip = _Unwind_GetIPInfo(context, &exact);
-  if (exact != 0 || (WEFT_TSAN && !in_runtime(ip - 1))) walk.interrupted = true;
+  const WalkedFrame frame(context);
+  const std::uintptr_t pc = frame.pc;
+  if (frame.leaves_handler && walk.left_handler) return _URC_END_OF_STACK;
+  walk.left_handler |= frame.interrupted;
+  walk.interrupted |= frame.interrupted || (WEFT_TSAN && !in_runtime(pc));
   if (!walk.interrupted) return _URC_NO_REASON;
   if (++walk.frames > kLongestStack) return _URC_END_OF_STACK;
-  const std::uintptr_t pc = exact != 0 ? ip : ip - 1, function = _Unwind_GetRegionStart(context);
-  if (os::is_unwinder_code(pc, function)) return _URC_END_OF_STACK;  // nobody can tell where it goes on
-  if ((exact != 0 && in_runtime(pc)) || !walk.runtime.next(pc, function)) return _URC_END_OF_STACK;
+  // Nobody can tell where these go on.
+  if (os::is_unwinder_code(pc, frame.function) || os::is_linker_code(pc)) return _URC_END_OF_STACK;
+  if ((frame.interrupted && in_runtime(pc)) || !walk.runtime.next(pc, frame.function)) return _URC_END_OF_STACK;
   if (!in_runtime(pc)) {
-    const bool inside = exact != 0 || _Unwind_GetCFA(context) <= reinterpret_cast<std::uintptr_t>(walk.scope);
+    const bool inside = frame.interrupted || _Unwind_GetCFA(context) <= reinterpret_cast<std::uintptr_t>(walk.scope);
     if (walk.scope != nullptr && inside)
       walk.own_code &= pc - walk.scope->code_begin < walk.scope->code_end - walk.scope->code_begin;
     if (walk.user.count < WalkedStack::kMax) walk.user.pcs[walk.user.count++] = reinterpret_cast<void*>(pc);
     return _URC_NO_REASON;
   }
-  walk.clean = function == reinterpret_cast<std::uintptr_t>(&weft_goroutine_main);
+  walk.clean = frame.function == reinterpret_cast<std::uintptr_t>(&weft_goroutine_main);
   return walk.clean ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 

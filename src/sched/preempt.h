@@ -15,7 +15,7 @@
 //            world). Spawning and waking are code of the runtime, which has no checks. A vetoed request stays on the P and is
 //            armed again when the veto ends, or made again.
 //   Exile    code without checks is interrupted by a signal. The handler looks at the stack: with nothing of the runtime on it,
-//            the goroutine becomes what a blocking call makes of it (handoff.h): the P's word says "in call", sysmon takes the
+//            and no handler of another signal, the goroutine becomes what a blocking call makes of it (handoff.h): the P's word says "in call", sysmon takes the
 //            P and gives it to another M, and the goroutine computes on as a plain thread. Its next call of the runtime
 //            (own_processor) is its return.
 //   Inject   in a weft::preemptible scope the handler stops the goroutine itself, in the middle of its code (arch/inject.h): if

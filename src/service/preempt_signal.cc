@@ -9,6 +9,7 @@
 #include "arch/restart_call.h"
 #include "base/check.h"
 #include "os/backtrace.h"
+#include "os/linker_code.h"
 #include "os/thread.h"
 #include "os/unwind_lock.h"
 #include "os/unwinder_code.h"
@@ -109,6 +110,7 @@ int install_preempt_signal(int wanted) {
   os::warm_up_unwinder();
   os::find_unwind_lock();
   os::find_unwinder_code();
+  os::find_linker_code();
   return signal;
 }
 

@@ -2,7 +2,9 @@
 // test-labels: checks qemu
 // Preempted at every single check (WEFT_DEBUG=preempt), a program computes what it always computes. Overflow is found by checks.
 #include <signal.h>
+#include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <algorithm>
 #include <array>
@@ -33,6 +35,8 @@ __attribute__((noinline)) void* operator new(std::size_t size) {
 __attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
 __attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 #endif
+
+extern "C" void weft_goroutine_main();  // the runtime's: calls the goroutine, ends it, starts the next
 
 namespace {
 
@@ -70,6 +74,74 @@ void on_own_stack(int) {
   ++handled;
   if (count_up(0) != 10 || gettid() != here) ++moved;
 }
+
+#if defined(__x86_64__)
+constexpr greg_t kTrapFlag = 0x100;
+constexpr int kStepsAtATime = 3000;
+
+struct Stepping {
+  int steps = 0, in_main = 0, gave_way = 0;
+  int others = 0;  // turns of another goroutine
+  bool was_in_main = false;
+};
+Stepping stepping;
+
+bool is_in_main(const ucontext_t& context) {
+  void* pc = reinterpret_cast<void*>(context.uc_mcontext.gregs[REG_RIP]);
+  return _Unwind_FindEnclosingFunction(pc) == reinterpret_cast<void*>(&weft_goroutine_main);
+}
+
+// The handler of SIGTRAP. Raised once, it has the signal come after every instruction of this thread, whichever goroutine's, for a
+// while: the flag is in those it returns to, not in its own.
+void count_step(ucontext_t& context) {
+  auto& flags = context.uc_mcontext.gregs[REG_EFL];
+  flags |= kTrapFlag;
+  if (++stepping.steps % kStepsAtATime == 0) flags &= ~kTrapFlag;
+  stepping.was_in_main = is_in_main(context);
+  stepping.in_main += stepping.was_in_main;
+}
+
+void check_at_each_instruction(int, siginfo_t*, void* context) {
+  count_step(*static_cast<ucontext_t*>(context));
+  const int before = stepping.others;
+  WEFT_EXPECT(count_up(8) == 10);
+  stepping.gave_way += stepping.others != before;
+}
+
+// The signal that asks for the P, before every instruction of weft_goroutine_main, once somebody wants it, and nowhere else.
+void ask_at_each_instruction_of_main(int, siginfo_t*, void* raw) {
+  auto& context = *static_cast<ucontext_t*>(raw);
+  const bool was_in_main = stepping.was_in_main;
+  count_step(context);
+  sigaddset(&context.uc_sigmask, SIGURG);
+  if (!stepping.was_in_main) return;
+  const auto wanted_by = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  while (!was_in_main && std::chrono::steady_clock::now() < wanted_by) {
+  }
+  tgkill(getpid(), gettid(), SIGURG);
+  sigdelset(&context.uc_sigmask, SIGURG);
+}
+
+// Goroutines that end, with others to run after them, stepped through.
+void step_through_ends(void (*handler)(int, siginfo_t*, void*)) {
+  struct sigaction action{};
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigfillset(&action.sa_mask);
+  WEFT_EXPECT(sigaction(SIGTRAP, &action, nullptr) == 0);
+  bool over = false;
+  auto other = weft::spawn([&] {
+    for (; !over; ++stepping.others) weft::this_goroutine::yield();
+  });
+  for (int round = 0; round < 10; ++round) {
+    weft::wait_group group;
+    for (int i = 0; i < 3; ++i) group.go([] { raise(SIGTRAP); });
+    group.wait();
+  }
+  over = true;
+  other.join();
+}
+#endif
 
 __attribute__((noinline)) int recurse(int depth) {
   volatile char space[200];
@@ -221,6 +293,37 @@ WEFT_CASE(handlers_on_a_goroutines_stack) {
   done = true;
   sender.join();
   WEFT_EXPECT(moved == 0);
+  say("undisturbed");
+  return 0;
+}
+
+// The same, everywhere a goroutine's end and the next one's start can be interrupted.
+// check: run WEFT_MAXPROCS=1 WEFT_DEBUG=preempt WEFT_SLICE=10000 --case=handlers_at_every_instruction
+// check: stdout ^undisturbed
+// check: not-in tsan aarch64
+WEFT_CASE(handlers_at_every_instruction) {
+#if defined(__x86_64__)
+  weft::run([] { step_through_ends(check_at_each_instruction); });
+  WEFT_EXPECT(stepping.steps > kStepsAtATime);
+  WEFT_EXPECT(stepping.in_main > 100);
+  WEFT_EXPECT(stepping.gave_way == 0);
+#endif
+  say("undisturbed");
+  return 0;
+}
+
+// The signal that takes the P of who computes finds the function that calls goroutines at work itself: with the P in its hands.
+// check: run WEFT_MAXPROCS=1 WEFT_SLICE=1 WEFT_PREEMPT_SIGNAL=23 --case=requests_where_goroutines_end
+// check: stdout ^undisturbed
+// check: not-in tsan aarch64
+WEFT_CASE(requests_where_goroutines_end) {
+#if defined(__x86_64__)
+  weft::run([] { step_through_ends(ask_at_each_instruction_of_main); });
+  const weft::stats stats = weft::runtime::read_stats();
+  WEFT_EXPECT(stepping.in_main > 100);
+  WEFT_EXPECT(stats.preempts_refused > 10);
+  WEFT_EXPECT(stats.exiles == 0);
+#endif
   say("undisturbed");
   return 0;
 }

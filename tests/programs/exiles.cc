@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // test-labels: qemu
 // Goroutines that lost their P and compute on as plain threads: how many there may be, and what the end of the process makes of them.
+#include <signal.h>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -41,6 +42,40 @@ void start_exiles(unsigned count) {
   while (weft::runtime::read_stats().exiles < count) weft::this_goroutine::sleep_for(1ms);
 }
 
+std::atomic<bool> in_handler{false}, seen_in_handler{false};
+void compute_in_handler(int) {
+  in_handler = true;
+  compute_until(seen_in_handler);
+}
+
+int become_exile_behind_handler(int flags_of_handler) {
+  struct sigaction action{};
+  action.sa_handler = compute_in_handler;
+  action.sa_flags = flags_of_handler;
+  WEFT_EXPECT(sigaction(SIGUSR1, &action, nullptr) == 0);
+  std::atomic<bool> others_ran{false};
+  std::thread observer([&] {  // outside: goroutines that could look on have no P
+    while (!in_handler) std::this_thread::sleep_for(1ms);
+    const std::uint64_t refused = weft::runtime::read_stats().preempts_refused;
+    while (weft::runtime::read_stats().preempts_refused < refused + 5 && !others_ran) std::this_thread::sleep_for(1ms);
+    WEFT_EXPECT(!others_ran);
+    WEFT_EXPECT(weft::runtime::read_stats().exiles == 0);
+    seen_in_handler = true;
+  });
+  weft::run([&] {
+    auto hog = weft::spawn([&] {
+      weft::go([&] { others_ran = true; });
+      raise(SIGUSR1);
+      compute_until(others_ran);
+    });
+    hog.join();
+  });
+  observer.join();
+  WEFT_EXPECT(weft::runtime::read_stats().exiles > 0);
+  say("not before");
+  return 0;
+}
+
 }  // namespace
 
 // Half of the threads may be exiles. Hogs beyond that keep their Ps, who waits behind them waits, and in the end all have run.
@@ -78,6 +113,18 @@ WEFT_CASE(are_bounded) {
   say("bounded");
   return 0;
 }
+
+// Who is in a handler of a signal, on whichever stack, keeps its P until the handler has returned: it is in the middle of anything.
+// check: run WEFT_MAXPROCS=1 WEFT_SLICE=1 --case=are_not_made_in_handlers
+// check: stdout ^not before$
+// There a handler is called as any function is, without a frame to know it by.
+// check: not-in tsan
+WEFT_CASE(are_not_made_in_handlers) { return become_exile_behind_handler(0); }
+
+// check: run WEFT_MAXPROCS=1 WEFT_SLICE=1 --case=are_not_made_in_handlers_on_their_own_stack
+// check: stdout ^not before$
+// check: not-in tsan
+WEFT_CASE(are_not_made_in_handlers_on_their_own_stack) { return become_exile_behind_handler(SA_ONSTACK); }
 
 // check: run WEFT_MAXPROCS=2 WEFT_SLICE=1 --case=do_not_keep_main_from_returning
 // check: stdout ^leaving$
