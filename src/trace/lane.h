@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -77,7 +78,8 @@ struct alignas(base::kCacheLine) Lane {
   Written* opened = &written[0];
   Written& open() noexcept { return *opened; }
   void go_on_in(std::uint32_t other) noexcept {
-    generation = other;
+    // Recorder::try_enter() looks at it in gaps, too.
+    std::atomic_ref(generation).store(other, std::memory_order_relaxed);
     opened = &written[other & 1];
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -150,8 +151,10 @@ inline bool Recorder::try_enter(Lane& lane) noexcept {
   if (WEFT_UNLIKELY(number % 2 != 0)) return false;
   lane.section.store_relaxed(number + 1);
   base::compiler_fence();
-  // Equal: nothing is out of the ordinary, and the lane has not gone on, for it is never ahead.
-  if (WEFT_LIKELY(state_.load_acquire() == lane.generation)) return true;  // pairs: trace.generation
+  // Equal: nothing is out of the ordinary, and the lane has not gone on, for it is never ahead. In a gap the collector may be writing the
+  // lane's generation, but then the state equals none.
+  const std::uint64_t state = state_.load_acquire();  // pairs: trace.generation
+  if (WEFT_LIKELY(state == std::atomic_ref(lane.generation).load(std::memory_order_relaxed))) return true;
   leave(lane);
   return false;
 }
