@@ -349,27 +349,47 @@ void park() noexcept {
   park_now<false>();
 }
 
-void wait_traced(Goroutine* g, WaitReason reason, const void* object, WaitList& list, Waiter& waiter,
-                 ChannelLock& lock) noexcept {
-  // Our caller's frame: this one has nothing to tell.
-  const void* frame = *static_cast<void* const*>(__builtin_frame_address(0));
-  const trace::Spot spot = trace::find_spot(chain_of(g, frame));
-  Processor& p = *os::current_p();
-  const Successor successor = take_successor(g, p);  // before anybody can wake us: then leaving and its start are one
-  Goroutine* target = successor.context != nullptr ? successor.next.goroutine() : nullptr;
-  prepare_wait(g, reason, object);
-  if (WEFT_LIKELY(target != nullptr && trace::usual_switch(spot, &p.mark, &g->mark, static_cast<trace::Reason>(reason),
-                                                           &target->mark, target->id))) {
-    transition_untold(g, GStatus::kRunning, GStatus::kWaiting);
-  } else {
+namespace {
+
+// The rest of wait_traced(), with what take_successor() has found.
+__attribute__((noinline)) void wait_told(Goroutine* g, ChannelLock& lock, const void* frame, Runnable next,
+                                         void* context) noexcept {
+  if (!trace::usual_leave(trace::format::Event::kGoBlock, &os::current_p()->mark, &g->mark,
+                          static_cast<trace::Reason>(g->wait_reason), chain_of(g, frame), g->chain_hints.block))
     trace_unusual_move(g, GStatus::kRunning, GStatus::kWaiting, frame);
-    transition_untold(g, GStatus::kRunning, GStatus::kWaiting);
-    if (target != nullptr) trace_unusual_move(target, GStatus::kRunnable, GStatus::kRunning, frame);
-  }
-  list.push(waiter);
+  transition_untold(g, GStatus::kRunning, GStatus::kWaiting);
+  Goroutine* target = next.goroutine();
+  if (context != nullptr) tell_start(os::current_p(), target, true, frame);
   lock.unlock();
   WEFT_DCHECK(!os::holds_any_rank(), "a goroutine parks holding none of the runtime's locks");
-  if (WEFT_UNLIKELY(target == nullptr)) return park_slowly(successor.next);
+  if (context == nullptr) return park_slowly(next);
+  runs_untold(*os::current_p(), target);
+  switch_to(g, *os::current_m(), target, context, false);
+}
+
+}  // namespace
+
+// As it usually goes nothing is called before the switch. What is done here nobody sees before the lock is released, the waiter in the list
+// neither.
+void wait_traced(Goroutine* g, WaitReason reason, const void* object, WaitList& list, Waiter& waiter,
+                 ChannelLock& lock) noexcept {
+  const std::uint64_t ticks = os::ticks();
+  prepare_wait(g, reason, object);
+  list.push(waiter);
+  // Our caller's frame: this one has nothing to tell.
+  const void* frame = *static_cast<void* const*>(__builtin_frame_address(0));
+  WEFT_DCHECK(is_on_stack_of(g, frame), "who waits does so in a function with a frame of its own");
+  Processor& p = *os::current_p();
+  const Successor successor = take_successor(g, p);  // before anybody can wake us: then leaving and its start are one
+  if (WEFT_UNLIKELY(successor.context == nullptr)) return wait_told(g, lock, frame, successor.next, nullptr);
+  Goroutine* target = successor.next.goroutine();
+  if (WEFT_UNLIKELY(!trace::usual_switch_there(&p.mark, &g->mark, static_cast<trace::Reason>(reason),
+                                               {frame, g->stack_bottom, g}, g->chain_hints.block, &target->mark,
+                                               target->id, ticks)))
+    return wait_told(g, lock, frame, successor.next, successor.context);
+  transition_untold(g, GStatus::kRunning, GStatus::kWaiting);
+  lock.unlock();
+  WEFT_DCHECK(!os::holds_any_rank(), "a goroutine parks holding none of the runtime's locks");
   runs_untold(p, target);
   switch_to(g, *os::current_m(), target, successor.context, false);
 }

@@ -82,6 +82,7 @@ struct alignas(base::kCacheLine) Goroutine {
   Machine* locked_m = nullptr;
   std::byte* stack_bottom = nullptr;  // lowest usable address
   std::int32_t site = 0;
+  trace::ChainHints chain_hints;
   trace::Mark mark;
   Locals* locals = nullptr;
 

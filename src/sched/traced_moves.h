@@ -11,17 +11,22 @@ namespace weft::sched {
 // Whatever is not as usual: introduces who has not been met, walks stacks that are not known.
 void trace_unusual_move(Goroutine* g, GStatus from, GStatus to, const void* frame) noexcept;
 
+inline bool is_on_stack_of(const Goroutine* g, const void* frame) noexcept {
+  return g != nullptr && frame > g->stack_bottom && frame < static_cast<const void*>(g);
+}
 inline trace::FrameChain chain_of(const Goroutine* g, const void* frame) noexcept {
-  if (WEFT_UNLIKELY(g == nullptr || frame <= g->stack_bottom || frame >= static_cast<const void*>(g))) return {};
+  if (WEFT_UNLIKELY(!is_on_stack_of(g, frame))) return {};
   return {frame, g->stack_bottom, g};
 }
 
 __attribute__((always_inline)) inline void tell_unblock(const Processor* p, Goroutine* g, const void* frame) noexcept {
-  const Goroutine* self = os::current_g();
-  const trace::Spot spot = trace::find_spot(chain_of(self, frame));
+  Goroutine* self = os::current_g();
+  trace::ChainHint unused = 0;
+  trace::ChainHint& hint = self != nullptr ? self->chain_hints.unblock : unused;
   const trace::Mark* running =
       WEFT_LIKELY(self != nullptr && self->status.load_relaxed() == GStatus::kRunning) ? &self->mark : nullptr;
-  if (WEFT_UNLIKELY(p == nullptr || !trace::usual_unblock(spot, &p->mark, running, &g->mark, g->id)))
+  if (WEFT_UNLIKELY(p == nullptr ||
+                    !trace::usual_unblock(&p->mark, running, chain_of(self, frame), hint, &g->mark, g->id)))
     trace_unusual_move(g, GStatus::kWaiting, GStatus::kRunnable, frame);
 }
 

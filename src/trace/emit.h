@@ -22,6 +22,13 @@ struct Mark {
   base::Atom<std::uint64_t> word{0};
 };
 
+// Where KnownChains has found the stack of an event of a goroutine before. A guess: any other is as right, and slower.
+using ChainHint = std::uint8_t;
+struct ChainHints {
+  ChainHint block = 0;
+  ChainHint unblock = 0;
+};
+
 // Where frame pointers lead: from `frame` up, between the ends of the stack.
 struct FrameChain {
   const void* frame = nullptr;  // null: nowhere

@@ -1,67 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "trace/known_chains.h"
 
-#include <algorithm>
-
 namespace weft::trace {
 
-// One record and its link, without a loop's counting: `Above` records are further out.
-template <std::size_t Above>
-__attribute__((always_inline)) WEFT_READS_STACKS inline bool KnownChains::is_next(const Entry& entry,
-                                                                                  std::uintptr_t frame,
-                                                                                  std::uintptr_t& place) noexcept {
-  const std::uintptr_t caller = frame + entry.places[Above - 1];
-  if (os::strip_signature(record_at(place)->return_address) != entry.return_addresses[Above]) return false;
-  if (record_at(place)->caller != caller) return false;
-  place = caller;
-  return true;
-}
-
-__attribute__((always_inline)) WEFT_READS_STACKS inline bool KnownChains::is_there(const Entry& entry,
-                                                                                   std::uintptr_t frame,
-                                                                                   std::uintptr_t high) noexcept {
-  std::uintptr_t place = frame;
-  static_assert(kDepth == 9);
-  switch (entry.count) {
-    case 9:
-      if (!is_next<8>(entry, frame, place)) return false;
-      [[fallthrough]];
-    case 8:
-      if (!is_next<7>(entry, frame, place)) return false;
-      [[fallthrough]];
-    case 7:
-      if (!is_next<6>(entry, frame, place)) return false;
-      [[fallthrough]];
-    case 6:
-      if (!is_next<5>(entry, frame, place)) return false;
-      [[fallthrough]];
-    case 5:
-      if (!is_next<4>(entry, frame, place)) return false;
-      [[fallthrough]];
-    case 4:
-      if (!is_next<3>(entry, frame, place)) return false;
-      [[fallthrough]];
-    case 3:
-      if (!is_next<2>(entry, frame, place)) return false;
-      [[fallthrough]];
-    case 2:
-      if (!is_next<1>(entry, frame, place)) return false;
-      [[fallthrough]];
-    default:
-      return os::strip_signature(record_at(place)->return_address) == entry.return_addresses[0] &&
-             (WEFT_LIKELY(record_at(place)->caller == 0) ||
-              !os::leads_on(record_at(place)->caller, place + sizeof(os::FrameRecord), high));
-  }
-}
-
 WEFT_READS_STACKS std::uint32_t KnownChains::find(const void* frame_address, const void* high_address,
-                                                  std::uint64_t generation) const noexcept {
+                                                  std::uint64_t generation, ChainHint& hint) const noexcept {
   const auto frame = reinterpret_cast<std::uintptr_t>(frame_address);
   const auto high = reinterpret_cast<std::uintptr_t>(high_address);
-  const Set& set = sets_[set_of(os::strip_signature(record_at(frame)->return_address), high - frame)];
+  const std::size_t first = set_of(os::strip_signature(record_at(frame)->return_address), high - frame);
   const std::uint64_t wanted = key(high - frame, generation);
-  for (const Entry& entry : set.entries)
-    if (entry.key == wanted && is_there(entry, frame, high)) return entry.number;
+  for (std::size_t i = first; i < first + kWays; ++i)
+    if (entries_[i].key == wanted && is_there(entries_[i], frame, high)) {
+      hint = static_cast<ChainHint>(i);
+      return entries_[i].number;
+    }
   return 0;
 }
 
@@ -81,13 +33,12 @@ WEFT_READS_STACKS void KnownChains::remember(const FrameChain& chain, std::uint3
     lowest = frame + sizeof(os::FrameRecord);
   }
   if (entry.count == 0) return;
-  std::reverse(entry.places, entry.places + entry.count);
-  std::reverse(entry.return_addresses, entry.return_addresses + entry.count);
   entry.key = key(height(chain), generation);
   entry.number = number;
-  Set& set = sets_[set_of(entry.return_addresses[entry.count - 1], height(chain))];
-  set.entries[set.next] = entry;
-  set.next = (set.next + 1) % kWays;
+  const std::size_t set = set_of(entry.return_addresses[0], height(chain));
+  std::uint8_t& next = next_[set / kWays];
+  entries_[set + next] = entry;
+  next = (next + 1) % kWays;
 }
 
 }  // namespace weft::trace

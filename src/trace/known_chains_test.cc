@@ -55,8 +55,13 @@ class KnownChainsTest : public testing::Test {
   }
   std::uint32_t find(const Stack& stack, std::size_t at = 10, std::uint32_t generation = kGeneration) {
     const FrameChain chain = stack.from(at);
-    return chains_->find(chain.frame, chain.high, generation);
+    const std::uint32_t found = chains_->find(chain.frame, chain.high, generation, hint_);
+    std::uint32_t number = 0;
+    EXPECT_EQ(chains_->find_there(chain.frame, chain.high, generation, hint_, number), found != 0);
+    EXPECT_EQ(number, found);
+    return found;
   }
+  ChainHint hint_ = 0;
 };
 
 TEST_F(KnownChainsTest, finds_what_it_was_told) { EXPECT_EQ(find(stack_), 5u); }
@@ -65,6 +70,16 @@ TEST_F(KnownChainsTest, finds_the_same_calls_on_another_stack) {
   Stack other = same_on_another_stack(stack_);
   EXPECT_EQ(other.walk(10), stack_.walk(10));
   EXPECT_EQ(find(other), 5u);
+}
+
+TEST_F(KnownChainsTest, does_not_find_it_elsewhere_than_there) {
+  const FrameChain chain = stack_.from(10);
+  std::uint32_t number = 0;
+  ASSERT_EQ(find(stack_), 5u);
+#if !WEFT_ASAN && !WEFT_TSAN
+  EXPECT_FALSE(chains_->find_there(chain.frame, chain.high, kGeneration, hint_ ^ 1, number));
+#endif
+  EXPECT_TRUE(chains_->find_there(chain.frame, chain.high, kGeneration, hint_, number));
 }
 
 TEST_F(KnownChainsTest, numbers_of_other_generations_are_unknown) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -25,23 +26,27 @@ struct Buffer {
 };
 static_assert(sizeof(Buffer) == Buffer::kBytes && sizeof(Buffer::data) <= format::kMaxBatch);
 
-// The word of a Mark: generation (32 bits), sequence number in it (28), state (4).
+// The word of a Mark: generation (32 bits), state (4), sequence number in the generation (28).
 struct Word {
+  static constexpr unsigned kSequenceBits = 28;
+  static constexpr std::uint64_t kSequence = (std::uint64_t{1} << kSequenceBits) - 1;
   static constexpr std::uint64_t make(std::uint64_t generation, std::uint64_t sequence, std::uint8_t state) noexcept {
-    return generation << 32 | (sequence & 0xfff'ffff) << 4 | state;
+    return (generation << 4 | state) << kSequenceBits | (sequence & kSequence);
   }
   static constexpr std::uint32_t generation(std::uint64_t word) noexcept {
     return static_cast<std::uint32_t>(word >> 32);
   }
-  static constexpr std::uint64_t sequence(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word) >> 4; }
-  static constexpr std::uint8_t state(std::uint64_t word) noexcept { return word & 15; }
-  static constexpr std::uint64_t kSequenceBits = 0xffff'fff0;
+  static constexpr std::uint64_t sequence(std::uint64_t word) noexcept { return word & kSequence; }
+  static constexpr std::uint8_t state(std::uint64_t word) noexcept { return word >> kSequenceBits & 15; }
+  static constexpr bool is(std::uint64_t word, std::uint64_t generation, format::GoStatus state) noexcept {
+    return word >> kSequenceBits == (generation << 4 | static_cast<std::uint8_t>(state));
+  }
   // With the next number. A generation ends long before there are 2^28.
   static constexpr std::uint64_t next(std::uint64_t word, format::GoStatus from, format::GoStatus to) noexcept {
-    return word + (1 << 4) + static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
+    return word + 1 + ((static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)) << kSequenceBits);
   }
   static constexpr std::uint64_t with_state(std::uint64_t word, std::uint8_t state) noexcept {
-    return (word & ~std::uint64_t{15}) | state;
+    return (word & ~(std::uint64_t{15} << kSequenceBits)) | std::uint64_t{state} << kSequenceBits;
   }
 };
 
@@ -70,7 +75,13 @@ struct alignas(base::kCacheLine) Lane {
       if (last != nullptr) last->used = static_cast<std::uint32_t>(at - last->data);
     }
   } written[2];  // by parity of the generation
-  Written& open() noexcept { return written[generation & 1]; }
+  Written* opened = &written[0];
+  Written& open() noexcept { return *opened; }
+  void go_on_in(std::uint32_t other) noexcept {
+    // Recorder::try_enter() looks at it in gaps, too.
+    std::atomic_ref(generation).store(other, std::memory_order_relaxed);
+    opened = &written[other & 1];
+  }
 
   std::uint64_t p_id = 0;
   std::uint64_t p_word = 0;  // the P's word when its call began: another one means that it is gone

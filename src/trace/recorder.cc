@@ -73,7 +73,7 @@ Lane* Recorder::new_lane() noexcept {
     lane = new (memory) Lane;
   } else {
     lane->ended.store_relaxed(false);
-    lane->generation = 0;
+    lane->go_on_in(0);
     lane->last_time = 0;
     lane->p = lane->g = nullptr;
     lane->p_in_call = lane->g_in_call = false;
@@ -150,9 +150,9 @@ bool Recorder::make_room(Lane& lane) noexcept {
 // The statuses of what is on this thread; all else is introduced when it is met.
 bool Recorder::begin_generation(Lane& lane, std::uint32_t generation) noexcept {
   const std::uint32_t before = lane.generation;
-  lane.generation = generation;
+  lane.go_on_in(generation);
   if (!make_room(lane)) {
-    lane.generation = before;
+    lane.go_on_in(before);
     return false;
   }
   if (before < first_generation()) {  // another session: nothing is known
@@ -261,7 +261,7 @@ void Recorder::prepare(const std::vector<std::string>& fixed_strings) {
 }
 
 void Recorder::begin_session() noexcept {
-  base_ticks_.store_relaxed(os::ticks());
+  base_ticks_.store_relaxed(os::ticks() - (std::uint64_t{1} << kTimeShift));  // no time is 0
   lost_total_ = 0;
   loss_report_.store_relaxed(0);
   epoch_.bump();

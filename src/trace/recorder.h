@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -41,18 +42,8 @@ class Recorder {
   void leave(Lane& lane) noexcept {
     lane.section.store_release(lane.section.load_relaxed() + 1);  // pairs: lane.section
   }
-  // A section of the usual kind: goes on in the generation and buffer of the one before. False: enter() may know more.
-  struct UsualSection {
-    Lane* lane = nullptr;
-    Lane::Written* written;
-    unsigned char* at;
-    std::uint64_t generation;
-    std::uint32_t number;
-
-    void leave() const noexcept { lane->section.store_release(number + 2); }  // pairs: lane.section
-  };
-  // `generation`: the lane's, as it was before; a signal's handler may have gone on to another one.
-  bool try_enter(Lane* own_lane, std::uint32_t generation, UsualSection& section) noexcept;
+  // A section of the usual kind: goes on in the generation of the one before. False: enter() may know more.
+  bool try_enter(Lane& own_lane) noexcept;
   // In a section: goes on in the newest generation. That is the next one at most, for the collector waits for this lane.
   bool follow(Lane& lane) noexcept;
   std::uint32_t first_generation() const noexcept { return first_generation_.load_relaxed(); }
@@ -95,7 +86,11 @@ class Recorder {
 
   std::uint64_t now() const noexcept {
     const std::uint64_t base = base_ticks_.load_relaxed();  // first: it is never later than the ticks
-    return ((os::ticks() - base) >> kTimeShift) + 1;
+    return (os::ticks() - base) >> kTimeShift;
+  }
+  // In a section, of ticks read before it: negative if the session has begun since.
+  std::int64_t time_of(std::uint64_t ticks) const noexcept {
+    return static_cast<std::int64_t>(ticks - base_ticks_.load_relaxed()) >> kTimeShift;
   }
 
  private:
@@ -151,22 +146,16 @@ class Recorder {
 
 extern constinit Recorder recorder;
 
-inline bool Recorder::try_enter(Lane* lane, std::uint32_t generation, UsualSection& section) noexcept {
-  section.number = lane->section.load_acquire();  // pairs: lane.section
-  if (WEFT_UNLIKELY(section.number % 2 != 0)) return false;
-  lane->section.store_relaxed(section.number + 1);
+inline bool Recorder::try_enter(Lane& lane) noexcept {
+  const std::uint32_t number = lane.section.load_acquire();  // pairs: lane.section
+  if (WEFT_UNLIKELY(number % 2 != 0)) return false;
+  lane.section.store_relaxed(number + 1);
   base::compiler_fence();
-  // Equal: nothing is out of the ordinary, and the lane has not gone on, for it is never ahead.
+  // Equal: nothing is out of the ordinary, and the lane has not gone on, for it is never ahead. In a gap the collector may be writing the
+  // lane's generation, but then the state equals none.
   const std::uint64_t state = state_.load_acquire();  // pairs: trace.generation
-  section.lane = lane;
-  section.generation = generation;
-  if (WEFT_LIKELY(state == generation)) {  // only now: of a generation that has ended they are the collector's
-    section.written = &lane->written[generation & 1];
-    section.at = section.written->at;
-    if (WEFT_LIKELY(section.at < section.written->limit)) return true;
-  }
-  section.leave();
-  section.lane = nullptr;
+  if (WEFT_LIKELY(state == std::atomic_ref(lane.generation).load(std::memory_order_relaxed))) return true;
+  leave(lane);
   return false;
 }
 
