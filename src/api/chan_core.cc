@@ -101,15 +101,6 @@ bool chan_core::take_copy(Waiter& sender, void* to) noexcept {
 
 // --- the operations, with the lock held; each releases it unless it would block ---
 
-// One in 16 counts: a streak need not be exact, and each instruction with the lock held is one that others wait for.
-__attribute__((always_inline)) inline void chan_core::unlock_counted(std::size_t index) noexcept {
-  if (WEFT_UNLIKELY(index % 16 == 0)) {
-    lock_.unlock_counted();
-  } else {
-    lock_.unlock();
-  }
-}
-
 __attribute__((always_inline)) inline bool chan_core::put_word(const void* value) noexcept {
   const std::size_t count = count_.load_relaxed(), index = send_index_;
   if (count == capacity_ || plain_bytes_ == 0 || refuses_sends() || !receivers_.empty()) return false;
@@ -120,7 +111,7 @@ __attribute__((always_inline)) inline bool chan_core::put_word(const void* value
   }
   send_index_ = after(index, capacity_);
   count_.store_release(count + 1);  // pairs: chan.count
-  unlock_counted(index);
+  lock_.unlock_counted();
   return true;
 }
 
@@ -134,12 +125,12 @@ __attribute__((always_inline)) inline bool chan_core::get_word(void* storage) no
   }
   receive_index_ = after(index, capacity_);
   count_.store_release(count - 1);  // pairs: chan.count
-  unlock_counted(index);
+  lock_.unlock_counted();
   return true;
 }
 
 __attribute__((always_inline)) inline chan_outcome chan_core::pass(Waiter& partner, void* to, void* from) noexcept {
-  lock_.unlock();
+  lock_.unlock_counted();
   move(to, from);
   partner.success = true;
   sched::wake(&partner);

@@ -101,7 +101,6 @@ class chan_core {
   // held, which is released if that was it.
   bool put_word(const void* value) noexcept;
   bool get_word(void* storage) noexcept;
-  void unlock_counted(std::size_t index) noexcept;
   bool is_ready_beside_decided(bool is_send) const noexcept;
   sched::Waiter* pop(sched::WaitList& list) noexcept { return list.pop(&strays_); }
   // A waiter that was not woken through this list.

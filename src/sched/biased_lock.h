@@ -9,8 +9,7 @@
 // until another thread wants it.
 //   Why         most channels are used by goroutines of one P for long stretches, and a locked operation takes 5 to 9 ns, most of what an item
 //               through a buffered channel costs (20 -> 10 ns).
-//   Who counts  operations that are little more than the lock (unlock_counted). Where goroutines wait for each other each time, the lock is
-//               a tenth of it, and is an ordinary spin lock's but for a look at mine_.
+//   Who counts  what channels do most (unlock_counted). Not exactly: who else uses the lock between two looks goes unseen.
 //   Two bytes   taken_ is an ordinary spin lock's. A lock that becomes an M's own stays taken: whoever holds it holds mine_, too, which the
 //               owner takes and gives back like a lock of one thread. So nobody can mistake the one kind for the other.
 //   Invariants  B1 habit_ is written by who holds taken_: the holder if the lock is unbiased, the revoker if it is biased.
@@ -54,18 +53,12 @@ class BiasedLock {
       taken_.store_release(false);  // pairs: lock.taken
     }
   }
+  // Few instructions, for others wait for them: the streak is looked at now and then.
   __attribute__((always_inline)) void unlock_counted_unranked() noexcept {
     if (mine_.load_relaxed()) return mine_.store_release(false);  // pairs: lock.mine
-    const Owner* self = Owners::self();
-    const Habit uses = self != nullptr ? self->uses() : Owner::kNobody;
-    const std::uint8_t streak = streak_.load_relaxed();
-    if (habit_.load_relaxed() != uses) {
-      begin_streak(uses);
-    } else if (WEFT_LIKELY(streak != Owners::kStreak)) {
-      streak_.store_relaxed(static_cast<std::uint8_t>(streak + 1));
-    } else {
-      return end_streak(self);
-    }
+    const auto uses = static_cast<std::uint8_t>(streak_.load_relaxed() + 1);
+    streak_.store_relaxed(uses);
+    if (WEFT_UNLIKELY(uses % Owners::kLookEvery == 0)) return look_at_streak(uses);
     taken_.store_release(false);  // pairs: lock.taken
   }
 
@@ -91,13 +84,16 @@ class BiasedLock {
   }
 
   // Keeps the lock for this thread, or gives it back.
-  __attribute__((noinline)) void end_streak(const Owner* self) noexcept {
-    const Habit uses = self != nullptr ? self->uses() : Owner::kNobody;
-    if (uses != Owner::kNobody && Owners::may_bias()) {
-      habit_.store_release(self->owns());  // pairs: lock.habit
-      return;
+  __attribute__((noinline)) void look_at_streak(std::uint8_t uses) noexcept {
+    const Owner* self = Owners::self();
+    const Habit habit = self != nullptr ? self->uses() : Owner::kNobody;
+    if (habit_.load_relaxed() != habit) {
+      begin_streak(habit);
+    } else if (uses >= Owners::kStreak) {
+      if (habit != Owner::kNobody && Owners::may_bias())
+        return habit_.store_release(self->owns());  // pairs: lock.habit
+      begin_streak(habit);
     }
-    begin_streak(uses);
     taken_.store_release(false);  // pairs: lock.taken
   }
 
@@ -119,16 +115,16 @@ class BiasedLock {
     return is_anothers;
   }
 
-  void begin_streak(Habit uses) noexcept {
-    habit_.store_relaxed(uses);
+  void begin_streak(Habit habit) noexcept {
+    habit_.store_relaxed(habit);
     streak_.store_relaxed(0);
   }
 
   template <class T>
   using Atom = typename Atomics::template atom<T>;
 
-  Atom<Habit> habit_{Owner::kNobody};  // who took it last; or whose own it is
-  Atom<std::uint8_t> streak_{0};       // uses that counted since somebody else did
+  Atom<Habit> habit_{Owner::kNobody};  // who used it when that was looked at; or whose own it is
+  Atom<std::uint8_t> streak_{0};       // uses that counted since then
   Atom<bool> taken_{false};
   Atom<bool> mine_{false};
   Atom<bool> revoking_{false};

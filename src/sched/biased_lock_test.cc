@@ -20,7 +20,7 @@ constexpr unsigned kThreads = 4;
 struct TestOwners {
   using Owner = LockOwner;
   using BackOff = os::BackOff;
-  static constexpr std::uint8_t kStreak = 4;
+  static constexpr std::uint8_t kLookEvery = 2, kStreak = 4;
 
   static inline thread_local Owner* current = nullptr;
   static inline Owner owners[kThreads];

@@ -16,9 +16,9 @@ struct MachineOwners {
   using Owner = LockOwner;
   using BackOff = os::BackOff;
 #if WEFT_DEBUG_CHECKS  // as often as can be: locks change hands in every test
-  static constexpr std::uint8_t kStreak = 3;
+  static constexpr std::uint8_t kLookEvery = 1, kStreak = 3;
 #else
-  static constexpr std::uint8_t kStreak = 15;
+  static constexpr std::uint8_t kLookEvery = 16, kStreak = 240;
 #endif
 
   static Owner* self() noexcept {

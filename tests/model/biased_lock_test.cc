@@ -15,8 +15,7 @@ struct Owners {
   struct BackOff {
     void wait() { rl::yield(1, RL_INFO); }
   };
-  static constexpr std::uint8_t kStreak =
-      0;  // each use that follows another one's of the same thread is the end of a streak
+  static constexpr std::uint8_t kLookEvery = 1, kStreak = 1;  // as soon as can be
 
   static inline Owner* owners;  // of this execution
 
