@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sched/channel_lock.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include "os/clock.h"
@@ -16,9 +17,12 @@ static_assert(kMostOwners <= LockOwner::kNumbers);
 constexpr std::int64_t kRest = 1, kPauseNs = 0;
 #else
 constexpr std::int64_t kRest = 128;  // after a revocation, so many times as long as it took
-constexpr std::int64_t kPauseNs =
-    80'000;  // after a lock became somebody's own: eight times what its revocation will take
+// After a lock became somebody's own: eight times what its revocation will take.
+constexpr std::int64_t kPauseNs = 80'000;
 #endif
+
+// A revocation that took much longer than usual was interrupted, which says nothing about the next one.
+constexpr std::int64_t kMostRestNs = 5'000'000;
 
 constinit base::Atom<LockOwner*> owners[kMostOwners];
 constinit base::Atom<bool> enabled{false};
@@ -58,7 +62,7 @@ void MachineOwners::heavy_fence() noexcept {
     }
   }
   const std::int64_t end = os::now_ns();
-  not_before_ns.store_relaxed(end + (end - begin) * kRest);
+  not_before_ns.store_relaxed(end + std::min((end - begin) * kRest, kMostRestNs));
 }
 
 }  // namespace weft::sched
