@@ -13,12 +13,12 @@
 // The events of which a busy scheduler makes twelve million a second on one P (block, stop, unblock, start), as they usually are: readers know this
 // thread's P and goroutine already, the other goroutine has been mentioned in this generation, its stack has a number. They write what
 // emit.h's functions would. False: something is different, nothing was written, and emit.h has to see to it.
-//   Budget   a round trip of two goroutines takes 56 ns without its six events, so each instruction counts: inline (out of line it was 15 ns
+//   Budget   a round trip of two goroutines takes 56 to 85 ns without its six events, so each instruction counts: inline (out of line it was 15 ns
 //            more), no copy of the place, and one reading of the clock (10 ns) for a goroutine's leaving and the next one's start, where
 //            nothing lies between.
 //   _there   the most frequent, of a goroutine that does what it has done before: they call nothing, so that who has them in line and calls
-//            nothing else either saves no registers. `ticks`: when it began. Who reads the clock first of all waits least for it: behind
-//            what is to be done for the event it took 8 ns of a round trip more, right behind a locked operation 18.
+//            nothing else either saves no registers. `ticks`: when it began; read first of all, for the processor waits with it for what comes before,
+//            longest for a locked operation.
 namespace weft::trace {
 
 class UsualEvent {
