@@ -25,9 +25,9 @@ std::uint32_t number_of(Lane& lane, void* const* pcs, std::size_t count) noexcep
   if (count == 0) return 0;
   const std::uint64_t hash = stack_hash({pcs, count});
   Lane::KnownStack& known = lane.stacks[hash % Lane::kKnownStacks];
-  if (known.hash == hash && known.generation == lane.generation) return known.number;
+  if (known.hash == hash && known.generation == lane.generation()) return known.number;
   const std::uint32_t number = recorder.tables(lane).stack(hash, {pcs, count});
-  known = {hash, lane.generation, number};
+  known = {hash, lane.generation(), number};
   return number;
 }
 
@@ -35,12 +35,12 @@ std::uint32_t stack_of(Lane& lane, const Place& place) noexcept {
   if (WEFT_UNLIKELY(place.pcs != nullptr)) return number_of(lane, place.pcs, place.pc_count);
   const FrameChain& chain = place.chain;
   if (chain.frame == nullptr) return 0;
-  if (const std::uint32_t known = lane.chains.find(chain.frame, chain.high, lane.generation); WEFT_LIKELY(known != 0))
+  if (const std::uint32_t known = lane.chains.find(chain.frame, chain.high, lane.generation()); WEFT_LIKELY(known != 0))
     return known;
   void* pcs[kFrames];
   const std::size_t count = os::capture_from_frame_pointer(chain.frame, nullptr, chain.low, chain.high, pcs, kFrames);
   const std::uint32_t number = number_of(lane, pcs, count);
-  if (number != 0) lane.chains.remember(chain, lane.generation, number);
+  if (number != 0) lane.chains.remember(chain, lane.generation(), number);
   return number;
 }
 
@@ -68,18 +68,18 @@ bool start_processor(Lane& lane, Mark* p, std::uint64_t id) noexcept {
     // A status would bind it to the thread at once, a start waits until readers have seen the other P go.
     put(lane, Event::kProcStatus, id, bits(ProcStatus::kIdle));
     put(lane, Event::kProcStart, id, 1);
-    p->word.store_relaxed(Word::make(lane.generation, 1, bits(ProcStatus::kRunning)));
+    p->word.store_relaxed(Word::make(lane.generation(), 1, bits(ProcStatus::kRunning)));
   } else if (!recorder.is_known(word)) {
     put(lane, Event::kProcStatus, id, bits(ProcStatus::kRunning));
-    p->word.store_relaxed(Word::make(lane.generation, 0, bits(ProcStatus::kRunning)));
+    p->word.store_relaxed(Word::make(lane.generation(), 0, bits(ProcStatus::kRunning)));
   } else if (Word::state(word) == bits(ProcStatus::kIdle)) {
     std::uint64_t sequence = Word::sequence(word);
-    if (Word::generation(word) != lane.generation) {
+    if (Word::generation(word) != lane.generation()) {
       put(lane, Event::kProcStatus, id, bits(ProcStatus::kIdle));
       sequence = 0;
     }
     put(lane, Event::kProcStart, id, ++sequence);
-    p->word.store_relaxed(Word::make(lane.generation, sequence, bits(ProcStatus::kRunning)));
+    p->word.store_relaxed(Word::make(lane.generation(), sequence, bits(ProcStatus::kRunning)));
   } else {
     recorder.suspend_inconsistent(lane, "a P starts that was not idle");
     return false;
@@ -115,15 +115,15 @@ bool have_processor(Lane& lane, Mark* p, std::uint64_t id) noexcept {
 std::uint64_t current_word(Lane& lane, Mark* g, std::uint64_t id) noexcept {
   const std::uint64_t word = g->word.load_acquire();  // pairs: trace.mark
   if (!recorder.is_known(word)) return 0;
-  if (WEFT_LIKELY(Word::generation(word) == lane.generation)) return word;
+  if (WEFT_LIKELY(Word::generation(word) == lane.generation())) return word;
   put(lane, Event::kGoStatus, id, format::kNone, Word::state(word));
-  return Word::make(lane.generation, 0, Word::state(word));
+  return Word::make(lane.generation(), 0, Word::state(word));
 }
 
 // Claims an unknown goroutine in the given state, so that whoever introduces the waiting ones leaves it alone. Otherwise its word.
 std::uint64_t claim(Lane& lane, Mark* g, GoStatus state) noexcept {
   std::uint64_t word = g->word.load_relaxed();
-  const std::uint64_t fresh = Word::make(lane.generation, 0, bits(state));
+  const std::uint64_t fresh = Word::make(lane.generation(), 0, bits(state));
   while (!recorder.is_known(word))
     if (g->word.cas_acq_rel(word, fresh)) return 0;  // pairs: trace.mark
   return word;
@@ -136,12 +136,12 @@ void run_goroutine(Lane& lane, Mark* g, std::uint64_t id, const void* entry) noe
     if (claim(lane, g, GoStatus::kRunnable) != 0) {
       word = current_word(lane, g, id);
     } else {
-      if (entry == nullptr && lane.generation == recorder.first_generation()) {
+      if (entry == nullptr && lane.generation() == recorder.first_generation()) {
         put(lane, Event::kGoStatus, id, format::kNone, bits(GoStatus::kRunnable));
       } else {
         put(lane, Event::kGoCreate, id, stack_of_entry(lane, entry), 0);
       }
-      word = Word::make(lane.generation, 0, bits(GoStatus::kRunnable));
+      word = Word::make(lane.generation(), 0, bits(GoStatus::kRunnable));
     }
   }
   std::uint64_t sequence = Word::sequence(word);
@@ -152,7 +152,7 @@ void run_goroutine(Lane& lane, Mark* g, std::uint64_t id, const void* entry) noe
     return;
   }
   put(lane, Event::kGoStart, id, ++sequence);
-  g->word.store_relaxed(Word::make(lane.generation, sequence, bits(GoStatus::kRunning)));
+  g->word.store_relaxed(Word::make(lane.generation(), sequence, bits(GoStatus::kRunning)));
   lane.g = g;
   lane.g_id = id;
   lane.g_in_call = false;
@@ -174,7 +174,7 @@ bool sync(Lane& lane, const Place& place) noexcept {
     leave_goroutine(lane, GoStatus::kRunnable);
   }
   if (place.g == nullptr) return true;
-  if (lane.generation == recorder.first_generation() && claim(lane, place.g, GoStatus::kRunning) == 0) {
+  if (lane.generation() == recorder.first_generation() && claim(lane, place.g, GoStatus::kRunning) == 0) {
     put(lane, Event::kGoStatus, place.g_id, lane.thread, bits(GoStatus::kRunning));
     lane.g = place.g;
     lane.g_id = place.g_id;
@@ -208,13 +208,13 @@ void go_create(const Place& place, const Other& created) noexcept {
   Lane& lane = section.lane();
   if (place.p == nullptr) {
     // A plain thread cannot create in this format: before the session's second generation it may be said to exist.
-    if (lane.generation != recorder.first_generation()) return;
+    if (lane.generation() != recorder.first_generation()) return;
     put(lane, Event::kGoStatus, created.id, format::kNone, bits(GoStatus::kRunnable));
   } else {
     if (!sync(lane, place)) return;
     put(lane, Event::kGoCreate, created.id, stack_of_entry(lane, created.entry), stack_of(lane, place));
   }
-  created.mark->word.store_relaxed(Word::make(lane.generation, 0, bits(GoStatus::kRunnable)));
+  created.mark->word.store_relaxed(Word::make(lane.generation(), 0, bits(GoStatus::kRunnable)));
 }
 
 void go_start(const Place& place, const Other& started) noexcept {
@@ -253,7 +253,7 @@ void go_unblock(const Place& place, const Other& woken) noexcept {
   if (place.p != nullptr && !sync(lane, place)) return;
   std::uint64_t word = current_word(lane, woken.mark, woken.id);
   if (word == 0) {
-    const bool first = lane.generation == recorder.first_generation();
+    const bool first = lane.generation() == recorder.first_generation();
     if (!first && place.p == nullptr) return;  // introduced when it starts
     if (claim(lane, woken.mark, GoStatus::kWaiting) != 0) {
       word = current_word(lane, woken.mark, woken.id);
@@ -263,7 +263,7 @@ void go_unblock(const Place& place, const Other& woken) noexcept {
       } else {
         put(lane, Event::kGoCreateBlocked, woken.id, 0, 0);
       }
-      word = Word::make(lane.generation, 0, bits(GoStatus::kWaiting));
+      word = Word::make(lane.generation(), 0, bits(GoStatus::kWaiting));
     }
   }
   if (WEFT_UNLIKELY(Word::state(word) ==
@@ -277,7 +277,7 @@ void go_unblock(const Place& place, const Other& woken) noexcept {
   }
   const std::uint64_t sequence = Word::sequence(word) + 1;
   put(lane, Event::kGoUnblock, woken.id, sequence, stack_of(lane, place));
-  woken.mark->word.store_relaxed(Word::make(lane.generation, sequence, bits(GoStatus::kRunnable)));
+  woken.mark->word.store_relaxed(Word::make(lane.generation(), sequence, bits(GoStatus::kRunnable)));
 }
 
 void go_label(const Place& place, const char* text, std::size_t length) noexcept {
@@ -295,7 +295,7 @@ void call_begin(const Place& place) noexcept {
   Lane& lane = section.lane();
   const std::uint64_t sequence = Word::sequence(lane.p->word.load_relaxed()) + 1;
   put(lane, Event::kGoSyscallBegin, sequence, stack_of(lane, place));
-  lane.p_word = Word::make(lane.generation, sequence, bits(ProcStatus::kSyscall));
+  lane.p_word = Word::make(lane.generation(), sequence, bits(ProcStatus::kSyscall));
   lane.p->word.store_relaxed(lane.p_word);
   lane.g->word.store_relaxed(Word::with_state(lane.g->word.load_relaxed(), bits(GoStatus::kSyscall)));
   lane.p_in_call = lane.g_in_call = true;
@@ -328,7 +328,7 @@ void call_end_without(const Other& who) noexcept {
     forget_taken_processor(lane);
     put(lane, Event::kGoSyscallEndBlocked);
     leave_goroutine(lane, GoStatus::kRunnable);
-  } else if (lane.generation == recorder.first_generation() && claim(lane, who.mark, GoStatus::kRunnable) == 0) {
+  } else if (lane.generation() == recorder.first_generation() && claim(lane, who.mark, GoStatus::kRunnable) == 0) {
     put(lane, Event::kGoStatus, who.id, format::kNone, bits(GoStatus::kRunnable));
   }
 }
@@ -377,7 +377,7 @@ void StealSection::write(void* raw, Mark* p, std::uint64_t p_id, std::uint64_t f
   std::uint64_t word = p->word.load_acquire();  // pairs: trace.mark
   for (;;) {
     const bool known = recorder.is_known(word);
-    if (known && Word::generation(word) > lane.generation) {
+    if (known && Word::generation(word) > lane.generation()) {
       // The thread in the call writes a newer generation already, to which its status belongs, and this belongs behind that.
       if (!recorder.follow(lane)) return;
       continue;
@@ -388,10 +388,10 @@ void StealSection::write(void* raw, Mark* p, std::uint64_t p_id, std::uint64_t f
         recorder.suspend_inconsistent(lane, "a P is taken from no call");
       return;
     }
-    const bool current = known && Word::generation(word) == lane.generation;
+    const bool current = known && Word::generation(word) == lane.generation();
     const std::uint64_t sequence = current ? Word::sequence(word) + 1 : 1;
     // The thread in the call may be writing the P's status for this generation just now.
-    if (!p->word.cas_acq_rel(word, Word::make(lane.generation, sequence, bits(ProcStatus::kIdle))))
+    if (!p->word.cas_acq_rel(word, Word::make(lane.generation(), sequence, bits(ProcStatus::kIdle))))
       continue;  // pairs: trace.mark
     if (!current) put(lane, Event::kProcStatus, p_id, bits(ProcStatus::kSyscallAbandoned));
     put(lane, Event::kProcSteal, p_id, sequence, from_thread);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -55,7 +54,8 @@ struct alignas(base::kCacheLine) Lane {
 
   // Odd while the thread is in a section, another number in each.
   base::Atom<std::uint32_t> section{0};
-  std::uint32_t generation = 0;  // the thread last wrote in it
+  base::Atom<std::uint32_t> last_generation{0};  // the thread wrote in it; in a gap the collector writes it, and the thread may look
+  std::uint32_t generation() const noexcept { return last_generation.load_relaxed(); }
   std::uint64_t last_time = 0;   // of the last event
 
   // What a reader knows: the P and the goroutine on this thread.
@@ -78,8 +78,7 @@ struct alignas(base::kCacheLine) Lane {
   Written* opened = &written[0];
   Written& open() noexcept { return *opened; }
   void go_on_in(std::uint32_t other) noexcept {
-    // Recorder::try_enter() looks at it in gaps, too.
-    std::atomic_ref(generation).store(other, std::memory_order_relaxed);
+    last_generation.store_relaxed(other);
     opened = &written[other & 1];
   }
 

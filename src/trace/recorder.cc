@@ -114,7 +114,7 @@ Lane* Recorder::enter() noexcept {
   if (WEFT_LIKELY(generation != 0)) {
     if (WEFT_LIKELY((state & kSuspended) == 0)) {  // set before what could depend on the loss was published
       lane->time = std::max(now(), lane->last_time);
-      if (WEFT_LIKELY(lane->generation == generation) ? WEFT_LIKELY(make_room(*lane))
+      if (WEFT_LIKELY(lane->generation() == generation) ? WEFT_LIKELY(make_room(*lane))
                                                       : begin_generation(*lane, generation))
         return lane;
     }
@@ -149,7 +149,7 @@ bool Recorder::make_room(Lane& lane) noexcept {
 
 // The statuses of what is on this thread; all else is introduced when it is met.
 bool Recorder::begin_generation(Lane& lane, std::uint32_t generation) noexcept {
-  const std::uint32_t before = lane.generation;
+  const std::uint32_t before = lane.generation();
   lane.go_on_in(generation);
   if (!make_room(lane)) {
     lane.go_on_in(before);
@@ -363,9 +363,9 @@ void Recorder::resume(std::uint32_t generation) noexcept {
   lanes_lock_.unlock_unranked();
   bool all_closed = true;
   while (lane != nullptr) {
-    if (lane->generation >= first_generation() && (lane->p != nullptr || lane->g != nullptr)) {
+    if (lane->generation() >= first_generation() && (lane->p != nullptr || lane->g != nullptr)) {
       lane->time = std::max(now(), lane->last_time);
-      if (lane->generation == generation ? make_room(*lane) : begin_generation(*lane, generation)) {
+      if (lane->generation() == generation ? make_room(*lane) : begin_generation(*lane, generation)) {
         close_context(*lane);
       } else {
         all_closed = false;
@@ -404,9 +404,9 @@ void Recorder::introduce_waiting(Mark* mark, std::uint64_t seen_word, std::uint6
   Section section;
   if (!section || is_known(seen_word)) return;
   Lane& lane = section.lane();
-  if (lane.generation != first_generation()) return;
+  if (lane.generation() != first_generation()) return;
   const auto waiting = static_cast<std::uint8_t>(GoStatus::kWaiting);
-  if (mark->word.cas_acq_rel(seen_word, Word::make(lane.generation, 0, waiting)))  // pairs: trace.mark
+  if (mark->word.cas_acq_rel(seen_word, Word::make(lane.generation(), 0, waiting)))  // pairs: trace.mark
     put(lane, Event::kGoStatus, id, format::kNone, waiting);
 }
 

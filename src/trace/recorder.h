@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -48,7 +47,7 @@ class Recorder {
   bool follow(Lane& lane) noexcept;
   std::uint32_t first_generation() const noexcept { return first_generation_.load_relaxed(); }
   bool is_known(std::uint64_t word) const noexcept { return Word::generation(word) >= first_generation(); }
-  Tables& tables(const Lane& lane) noexcept { return *tables_[lane.generation & 1]; }
+  Tables& tables(const Lane& lane) noexcept { return *tables_[lane.generation() & 1]; }
 
   // Nothing more is recorded until the collector has made room. In a section.
   void suspend(Lane& lane) noexcept;
@@ -154,7 +153,7 @@ inline bool Recorder::try_enter(Lane& lane) noexcept {
   // Equal: nothing is out of the ordinary, and the lane has not gone on, for it is never ahead. In a gap the collector may be writing the
   // lane's generation, but then the state equals none.
   const std::uint64_t state = state_.load_acquire();  // pairs: trace.generation
-  if (WEFT_LIKELY(state == std::atomic_ref(lane.generation).load(std::memory_order_relaxed))) return true;
+  if (WEFT_LIKELY(state == lane.generation())) return true;
   leave(lane);
   return false;
 }

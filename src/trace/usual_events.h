@@ -43,15 +43,15 @@ class UsualEvent {
   }
   // The other goroutine has been mentioned in this generation, and is in that state.
   bool knows(std::uint64_t word, format::GoStatus state) const noexcept {
-    return Word::is(word, lane_->generation, state);
+    return Word::is(word, lane_->generation(), state);
   }
   // The stack's number; 0: not known.
   std::uint32_t find(const FrameChain& chain, ChainHint& hint) const noexcept {
-    return lane_->chains.find(chain.frame, chain.high, lane_->generation, hint);
+    return lane_->chains.find(chain.frame, chain.high, lane_->generation(), hint);
   }
   // In line, and only where it was last.
   bool find_there(const FrameChain& chain, ChainHint hint, std::uint32_t& stack) const noexcept {
-    return lane_->chains.find_there(chain.frame, chain.high, lane_->generation, hint, stack);
+    return lane_->chains.find_there(chain.frame, chain.high, lane_->generation(), hint, stack);
   }
   void set_goroutine(Mark* g, std::uint64_t id) noexcept {
     lane_->g = g;
