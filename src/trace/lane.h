@@ -54,9 +54,10 @@ struct alignas(base::kCacheLine) Lane {
 
   // Odd while the thread is in a section, another number in each.
   base::Atom<std::uint32_t> section{0};
-  base::Atom<std::uint32_t> last_generation{0};  // the thread wrote in it; in a gap the collector writes it, and the thread may look
+  // The thread last wrote in it. In a gap the collector writes it, and the thread may look.
+  base::Atom<std::uint32_t> last_generation{0};
   std::uint32_t generation() const noexcept { return last_generation.load_relaxed(); }
-  std::uint64_t last_time = 0;   // of the last event
+  std::uint64_t last_time = 0;  // of the last event
 
   // What a reader knows: the P and the goroutine on this thread.
   Mark* p = nullptr;
