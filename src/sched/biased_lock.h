@@ -13,18 +13,21 @@
 //   Two bytes   taken_ is an ordinary spin lock's. A lock that becomes an M's own stays taken: whoever holds it holds mine_, too, which the
 //               owner takes and gives back like a lock of one thread. So nobody can mistake the one kind for the other.
 //   Invariants  B1 habit_ is written by who holds taken_: the holder if the lock is unbiased, the revoker if it is biased.
-//               B2 biased => taken_. mine_ => biased, or about to be unbiased by a revoker that waits for mine_ to go.
-//               B3 mine_ is set by the owner only, inside its window, where it has seen revoking_ clear and habit_ its own.
+//               B2 biased => taken_. mine_ => biased.
+//               B3 mine_ is set by the owner only, inside its window, where it has seen revoking_ clear, habit_ its own and mine_ clear.
+//               B4 who unlocks is the thread that has locked: no goroutine moves in between (os::holds_any_rank() in park()). The owner's uses
+//               follow one another in that thread's own order; what it acquires of itself is for TSan, which tells its goroutines apart.
 //   Revocation  another thread sets revoking_, passes a heavy fence, waits until the owner's window is elsewhere and mine_ is clear; then
 //               taken_ is its own. The owner writes window, then reads revoking_; the revoker writes revoking_, then reads window: one sees the
 //               other. The owner's side needs no fence, for the heavy one is a barrier in every thread (os/process_barrier.h).
-//               A revoker that sees the window elsewhere sees mine_ set by then (lock.window), or the owner will see revoking_ and keep off;
-//               who sees revoking_ taken back sees habit_ changed (lock.revoked).
+//               A revoker that sees the window elsewhere, closed or at another lock, sees mine_ set by then (lock.window: both are releases), or
+//               the owner will see revoking_ and keep off; who sees revoking_ taken back sees habit_ changed (lock.revoked).
 //   One window  per M, not per lock: it is closed before the lock is held, so any number of locks may be held. (In the lock it would be wrong:
 //               a former owner that was interrupted between its look and its mark would wipe out the mark of the next owner.)
 //   Progress    whoever waits for a window waits for a few instructions of a thread that waits for nothing in it; whoever waits for a holder
 //               waits as for any spin lock. So the order of locks is all that deadlock freedom needs.
-//   Handlers    of signals take no such lock: they could have interrupted the thread inside its window, or with the lock held.
+//   Handlers    of signals take no such lock, none at all: they could have interrupted their thread inside its window, which they would close.
+//               The runtime's own do not, and users' may not call the runtime.
 //   Cost        a revocation takes 5 to 100 us, and an interrupt of every CPU. After each one, and after each lock that became somebody's own, no
 //               lock does for a multiple of that time (may_bias): locks that change hands all the time cost what spin locks do.
 //   Rejected    one word for owner and lock, taken by CAS: what was read before feeds the CAS, 3 ns for each lock that is nobody's own. Bias to a P
@@ -36,6 +39,7 @@ template <class Atomics, class Owners>
 class BiasedLock {
   using Owner = typename Owners::Owner;
   using Habit = typename Owner::Habit;
+  static_assert(256 % Owners::kLookEvery == 0 && Owners::kStreak % Owners::kLookEvery == 0, "a look meets the end");
 
  public:
   __attribute__((always_inline)) bool try_lock_unranked() noexcept {
@@ -66,10 +70,11 @@ class BiasedLock {
 
  private:
   __attribute__((always_inline)) bool try_own(Owner& self) noexcept {
-    self.window.store_relaxed(this);
+    self.window.store_release(this);  // pairs: lock.window
     Owners::light_fence();
-    const bool ours = !revoking_.load_acquire() && habit_.load_relaxed() == self.owns() &&  // pairs: lock.revoked
-                      !mine_.load_relaxed();
+    const bool ours = !revoking_.load_acquire() &&             // pairs: lock.revoked
+                      habit_.load_acquire() == self.owns() &&  // pairs: lock.habit
+                      !mine_.load_acquire();                   // pairs: lock.mine
     if (WEFT_LIKELY(ours)) mine_.store_relaxed(true);
     self.window.store_release(nullptr);  // pairs: lock.window
     return ours;

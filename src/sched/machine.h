@@ -49,9 +49,9 @@ struct alignas(base::kCacheLine) Machine {
   int* errno_address = nullptr;
   ExceptionGlobals* exceptions = nullptr;
   Runnable handed;            // what to run next, decided before switching to g0
+  LockOwner lock_owner;       // on one line: each use of a lock of its own needs both words
   Goroutine* dead = nullptr;  // ended; freed on g0 because we stood on its stack
   Goroutine* locked_g = nullptr;
-  LockOwner lock_owner;
   bool spinning = false;
   bool must_exit = false;
   bool brief = false;           // what it found last was a few sleepers that run briefly

@@ -98,6 +98,30 @@ TEST_P(Chan, a_close_wakes_every_receiver_once) {
   });
 }
 
+// What was written before a send is there after the receive, also if neither has waited and both used the lock as their thread's own. (Here it
+// cannot fail but under TSan, which takes goroutines of one thread for strangers.)
+TEST_P(Chan, what_was_written_before_a_send_is_there_after_the_receive) {
+  weft::run([] {
+    constexpr int kItems = 50;
+    std::vector<int> contents(kItems);
+    weft::chan<int*> c(kItems);
+    for (int round = 0; round < 20; ++round) {
+      weft::wait_group both;
+      both.go([&] {
+        for (int i = 0; i < kItems; ++i) {
+          contents[static_cast<std::size_t>(i)] = round + i;
+          c.send(&contents[static_cast<std::size_t>(i)]);
+        }
+      });
+      both.go([&] {
+        weft::this_goroutine::yield();
+        for (int i = 0; i < kItems; ++i) EXPECT_EQ(**c.recv(), round + i);
+      });
+      both.wait();
+    }
+  });
+}
+
 TEST_P(Chan, keeps_the_order_and_loses_nothing) {
   weft::run([] {
     for (std::size_t capacity : {0u, 1u, 7u, 100u}) {
