@@ -3,7 +3,10 @@
 
 #include <array>
 #include <atomic>
+#include <sstream>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/runtime_test.h"
@@ -224,12 +227,24 @@ TEST_P(SelectLoad, what_is_not_sent_is_not_touched_even_if_its_move_may_throw) {
   EXPECT_EQ(Fragile::alive, 0);
 }
 
+// Until so many goroutines wait for that: what is queued on a channel is seen in a stopped world only.
+bool spin_until_waiting(std::string_view reason, int count) {
+  return spin_until([=] {
+    std::ostringstream out;
+    weft::runtime::dump(out);
+    const std::string dump = out.str();
+    int found = 0;
+    for (std::size_t at = dump.find(reason); at != std::string::npos; at = dump.find(reason, at + 1)) ++found;
+    return found == count;
+  });
+}
+
 TEST_P(SelectLoad, a_move_that_throws_is_the_senders_and_loses_no_receiver) {
   weft::run([] {
     for (const std::size_t capacity : {0u, 1u}) {
       weft::chan<Fragile> c(capacity);
       auto receiver = weft::spawn([&] { return c.recv()->value; });
-      for (int i = 0; i < 20; ++i) weft::this_goroutine::yield();
+      ASSERT_TRUE(spin_until_waiting("[chan receive", 1));
       Fragile bad(1), good(2);
       bad.throws = true;
       EXPECT_THROW(weft::select(on_send(c, std::move(bad))), std::runtime_error);
@@ -240,9 +255,9 @@ TEST_P(SelectLoad, a_move_that_throws_is_the_senders_and_loses_no_receiver) {
       // Senders that wait: the first one's move fails when its turn has come.
       if (capacity == 1) c.send(Fragile(0));
       auto failing = weft::spawn([&] { c.send_for(bad, 10s); });
-      for (int i = 0; i < 20; ++i) weft::this_goroutine::yield();
+      ASSERT_TRUE(spin_until_waiting("[select]", 1));
       auto following = weft::spawn([&] { c.send_for(good, 10s); });
-      for (int i = 0; i < 20; ++i) weft::this_goroutine::yield();
+      ASSERT_TRUE(spin_until_waiting("[select]", 2));
       if (capacity == 1) {
         EXPECT_EQ(c.recv()->value, 0);
       }
