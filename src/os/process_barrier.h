@@ -12,4 +12,8 @@ bool enable_process_barrier() noexcept;
 // Costs some microseconds: the other CPUs that run this process are interrupted. False: a filter came in between.
 bool process_barrier() noexcept;
 
+// Instead of it, for who has hot sides without fences about when that filter comes: their stores are on their way for less than a microsecond,
+// unless the thread loses its CPU, and a switch is a fence.
+void wait_instead_of_barrier() noexcept;
+
 }  // namespace weft::os

@@ -2,11 +2,8 @@
 #include "sched/channel_lock.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <ctime>
 
 #include "os/clock.h"
-#include "os/keep_errno.h"
 #include "os/process_barrier.h"
 
 namespace weft::sched {
@@ -56,13 +53,8 @@ bool MachineOwners::may_bias() noexcept {
 void MachineOwners::heavy_fence() noexcept {
   const std::int64_t begin = os::now_ns();
   if (!os::process_barrier()) {
-    // Forbidden since it was enabled. The owner's store is on its way for less than a microsecond, unless the thread loses its CPU, and a switch
-    // is a fence. No more locks get biased.
-    enabled.store_relaxed(false);
-    const os::KeepErrno keep;
-    timespec pause{0, 1'000'000};
-    while (nanosleep(&pause, &pause) != 0 && errno == EINTR) {
-    }
+    enabled.store_relaxed(false);  // forbidden since it was enabled: no more locks get biased
+    os::wait_instead_of_barrier();
   }
   const std::int64_t end = os::now_ns();
   not_before_ns.store_relaxed(end + std::min((end - begin) * kRest, kMostRestNs));

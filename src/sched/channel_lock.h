@@ -43,5 +43,6 @@ struct ChannelLock : os::OfWaitList<BiasedLock<base::StdAtomics, MachineOwners>>
     unlock_counted_unranked();
   }
 };
+static_assert(sizeof(ChannelLock) == 6, "what a channel without a buffer needs fits into 64 bytes");
 
 }  // namespace weft::sched

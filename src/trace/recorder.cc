@@ -280,12 +280,9 @@ bool Recorder::has_written_much() const noexcept {
 void Recorder::pass_barrier(bool all_have_fences) noexcept {
   base::full_fence();  // pairs: trace.barrier
   if (all_have_fences || os::process_barrier()) return;
-  // Forbidden in the middle of a session: there are sections without a fence. Their stores are on their way for less than a microsecond,
-  // unless the kernel interrupts the thread, which is a fence.
+  // Forbidden in the middle of a session: there are sections without a fence.
   if (is_on()) state_.fetch_or_relaxed(kNeedsFence);
-  timespec pause{0, 1'000'000};
-  while (nanosleep(&pause, &pause) != 0) {
-  }
+  os::wait_instead_of_barrier();
 }
 
 bool Recorder::wait_for_section(Lane& lane, bool hurry) noexcept {
