@@ -58,7 +58,7 @@ void pipeline() {
 }
 
 void ping_pong() {
-  constexpr int kRounds = 300'000;
+  constexpr int kRounds = 1'000'000;  // some generations, and more than ending the trace takes
   weft::chan<int> there, back;
   auto other = weft::spawn([&] {
     for (int n : there) back.send(n);

@@ -28,6 +28,9 @@ void weft_call_on_context(void* sp, void (*function)(void*), void* argument) noe
 
 // Runs function(argument) on the stack that ends at `stack_top` (16-byte aligned), then returns.
 void weft_call_on_stack(void* stack_top, void (*function)(void*), void* argument);
+
+// Where weft_goroutine_main would return to: the outermost frame's address, no function.
+void weft_context_entry();
 }
 
 namespace weft::arch {
@@ -47,6 +50,11 @@ inline void* fresh_context(void* stack_top) noexcept {
   asm volatile("b weft_jump_context" : : "r"(argument) : "memory");
 #endif
   __builtin_unreachable();
+}
+
+// The return address in the outermost record of a goroutine's chain of frame pointers, weft_goroutine_main's.
+inline std::uintptr_t outermost_return_address() noexcept {
+  return reinterpret_cast<std::uintptr_t>(&weft_context_entry);
 }
 
 // Frame pointer and resume address of a suspended context, for walkers and traces.

@@ -51,12 +51,32 @@ class Atom {
   T fetch_and_seq_cst(T v) noexcept { return value_.fetch_and(v, std::memory_order_seq_cst); }
 
   // For counters with a single writer: an increment without a locked operation, readable by anybody.
-  void bump(T by = 1) noexcept { store_relaxed(static_cast<T>(load_relaxed() + by)); }
+  void bump(T by = 1) noexcept {
+    if (!add_in_place(by)) store_relaxed(static_cast<T>(load_relaxed() + by));
+  }
+  // A number with a single writer: what was written before is seen by who sees the new one.
+  void bump_release() noexcept {
+    std::atomic_signal_fence(std::memory_order_release);
+    if (!add_in_place(1)) store_release(static_cast<T>(load_relaxed() + 1));
+  }
 
   // The futex system call needs the address of the word.
   std::atomic<T>& raw() noexcept { return value_; }
 
  private:
+  // In one instruction, of which compilers make three and a register. On x86 its store is a release.
+  bool add_in_place([[maybe_unused]] T by) noexcept {
+#if defined(__x86_64__) && !WEFT_TSAN
+    if constexpr (sizeof(T) == 8) {
+      asm volatile("addq %1, %0" : "+m"(value_) : "er"(by) : "cc");
+      return true;
+    } else if constexpr (sizeof(T) == 4) {
+      asm volatile("addl %1, %0" : "+m"(value_) : "ir"(by) : "cc");
+      return true;
+    }
+#endif
+    return false;
+  }
   template <std::memory_order Success>
   bool cas(T& expected, T desired) noexcept {
     constexpr auto kFailure = Success == std::memory_order_acq_rel || Success == std::memory_order_acquire ||

@@ -99,16 +99,15 @@ __attribute__((noinline)) void ready_told(Goroutine* g, const void* frame) noexc
 
 // A goroutine wakes another, and all is as usual: nothing is called, or last.
 __attribute__((noinline)) void ready_traced(Goroutine* g) noexcept {
-  const std::uint64_t ticks = os::ticks();
   // Our caller's frame: this one has nothing to tell.
   const void* frame = *static_cast<void* const*>(__builtin_frame_address(0));
   Goroutine* self = os::current_g();
-  Processor* p = os::current_p();
-  if (WEFT_UNLIKELY(p == nullptr || !is_on_stack_of(self, frame))) return ready_told(g, frame);
-  if (WEFT_UNLIKELY(!trace::usual_unblock_there(&p->mark, &self->mark, {frame, self->stack_bottom, self},
-                                                self->chain_hints.unblock, &g->mark, g->id, ticks)))
+  // Nor above the stack: there is nothing known at that height.
+  if (WEFT_UNLIKELY(self == nullptr || frame <= self->stack_bottom)) return ready_told(g, frame);
+  if (WEFT_UNLIKELY(!trace::usual_unblock_there(&self->mark, {frame, self->stack_bottom, self},
+                                                self->chain_hints.unblock, &g->mark, g->id)))
     return ready_told(g, frame);
-  make_ready(os::current_p(), g);  // read again rather than kept
+  make_ready(os::current_p(), g);
 }
 
 }  // namespace

@@ -354,8 +354,8 @@ namespace {
 // The rest of wait_traced(), with what take_successor() has found.
 __attribute__((noinline)) void wait_told(Goroutine* g, ChannelLock& lock, const void* frame, Runnable next,
                                          void* context) noexcept {
-  if (!trace::usual_leave(trace::format::Event::kGoBlock, &os::current_p()->mark, &g->mark,
-                          static_cast<trace::Reason>(g->wait_reason), chain_of(g, frame), g->chain_hints.block))
+  if (!trace::usual_leave(trace::format::Event::kGoBlock, &g->mark, static_cast<trace::Reason>(g->wait_reason),
+                          chain_of(g, frame), g->chain_hints.block))
     trace_unusual_move(g, GStatus::kRunning, GStatus::kWaiting, frame);
   transition_untold(g, GStatus::kRunning, GStatus::kWaiting);
   Goroutine* target = next.goroutine();
@@ -373,7 +373,6 @@ __attribute__((noinline)) void wait_told(Goroutine* g, ChannelLock& lock, const 
 // neither.
 void wait_traced(Goroutine* g, WaitReason reason, const void* object, WaitList& list, Waiter& waiter,
                  ChannelLock& lock) noexcept {
-  const std::uint64_t ticks = os::ticks();
   prepare_wait(g, reason, object);
   list.push(waiter);
   // Our caller's frame: this one has nothing to tell.
@@ -383,14 +382,14 @@ void wait_traced(Goroutine* g, WaitReason reason, const void* object, WaitList& 
   const Successor successor = take_successor(g, p);  // before anybody can wake us: then leaving and its start are one
   if (WEFT_UNLIKELY(successor.context == nullptr)) return wait_told(g, lock, frame, successor.next, nullptr);
   Goroutine* target = successor.next.goroutine();
-  if (WEFT_UNLIKELY(!trace::usual_switch_there(&p.mark, &g->mark, static_cast<trace::Reason>(reason),
+  if (WEFT_UNLIKELY(!trace::usual_switch_there(&g->mark, reinterpret_cast<const trace::Reason&>(g->wait_reason),
                                                {frame, g->stack_bottom, g}, g->chain_hints.block, &target->mark,
-                                               target->id, ticks)))
+                                               target->id)))
     return wait_told(g, lock, frame, successor.next, successor.context);
   transition_untold(g, GStatus::kRunning, GStatus::kWaiting);
   lock.unlock();
   WEFT_DCHECK(!os::holds_any_rank(), "a goroutine parks holding none of the runtime's locks");
-  runs_untold(p, target);
+  runs_untold(*os::current_p(), target);  // read again rather than kept: it is the same
   switch_to(g, *os::current_m(), target, successor.context, false);
 }
 

@@ -127,18 +127,18 @@ void trace_move(std::uintptr_t g, std::uintptr_t from_and_to) noexcept {
 void trace_block(std::uintptr_t address, std::uintptr_t) noexcept {
   auto* g = reinterpret_cast<Goroutine*>(address);
   const Processor* p = os::current_p();
-  if (!is_usual(p) || !trace::usual_leave(trace::format::Event::kGoBlock, &p->mark, &g->mark,
-                                          static_cast<trace::Reason>(g->wait_reason),
-                                          chain_of(g, WEFT_FRAME_OF_COLD_CALL), g->chain_hints.block))
+  if (!is_usual(p) ||
+      !trace::usual_leave(trace::format::Event::kGoBlock, &g->mark, static_cast<trace::Reason>(g->wait_reason),
+                          chain_of(g, WEFT_FRAME_OF_COLD_CALL), g->chain_hints.block))
     trace_unusual_move(g, GStatus::kRunning, GStatus::kWaiting, WEFT_FRAME_OF_COLD_CALL);
 }
 
 void trace_stop(std::uintptr_t address, std::uintptr_t) noexcept {
   auto* g = reinterpret_cast<Goroutine*>(address);
   const Processor* p = os::current_p();
-  if (!is_usual(p) || !trace::usual_leave(trace::format::Event::kGoStop, &p->mark, &g->mark,
-                                          is_preempted() ? kReasonPreempted : kReasonYield,
-                                          chain_of(g, WEFT_FRAME_OF_COLD_CALL), g->chain_hints.block))
+  if (!is_usual(p) ||
+      !trace::usual_leave(trace::format::Event::kGoStop, &g->mark, is_preempted() ? kReasonPreempted : kReasonYield,
+                          chain_of(g, WEFT_FRAME_OF_COLD_CALL), g->chain_hints.block))
     trace_unusual_move(g, GStatus::kRunning, GStatus::kRunnable, WEFT_FRAME_OF_COLD_CALL);
 }
 

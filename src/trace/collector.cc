@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -72,16 +73,30 @@ class Collector {
       doorbell.wait(recorder.is_on() ? std::min(next_end_ns_, next_sample_ns()) : os::kForever);
       if (finish_wanted.load_acquire() != 0) finish_all();  // pairs: trace.finish
       serve_requests();
-      if (snapshot_wanted.exchange_relaxed(0) != 0) snapshot_to_path();
+      if (snapshot_wanted.exchange_relaxed(0) != 0) with_memory([&] { return snapshot_to_path(), 0; });
       if (recorder.is_on() && os::now_ns() >= next_sample_ns()) sample_threads();
       if (recorder.is_on() && (os::now_ns() >= next_end_ns_ || recorder.wants_collecting())) {
-        next_generation();
+        with_memory([&] { return next_generation(), 0; });
         if (recorder.has_written_much()) doorbell.signal();  // nobody else will: that was passed while we wrote
       }
     }
   }
 
  private:
+  // An error number. A program that is short of memory loses its trace, not its life.
+  template <class Step>
+  int with_memory(Step step) noexcept {
+    try {
+      return step();
+    } catch (const std::bad_alloc&) {
+      recorder.abandon();
+      window_.clear();
+      if (fd_ >= 0) give_up_file(ENOMEM);
+      if (flight_) begin_session();
+      return ENOMEM;
+    }
+  }
+
   void serve_requests() {
     Request* reversed = requests.exchange_acq_rel(nullptr);  // pairs: trace.requests
     Request* first = nullptr;
@@ -93,7 +108,8 @@ class Collector {
     }
     while (first != nullptr) {
       Request* next = first->next;
-      first->result = serve(*first);
+      first->result = with_memory([&] { return serve(*first); });
+      if (first->wish == Wish::kStopFile) error_ = 0;  // has been told
       first->done.signal();  // the request is gone now
       first = next;
     }
@@ -191,8 +207,16 @@ class Collector {
     return period == 0 ? os::kForever : last_sample_ns_ + period;
   }
 
+  void sample_threads() noexcept {
+    last_sample_ns_ = os::now_ns();
+    try {
+      ask_busy_threads();
+    } catch (const std::bad_alloc&) {
+      cpu_used_.clear();  // no samples this time, nor the next: what was used since is not known
+    }
+  }
   // Who has computed for half the period since the last look is asked where it is.
-  void sample_threads() {
+  void ask_busy_threads() {
     const std::int64_t enough = sample_ns.load_relaxed() / 2;
     std::map<std::uint64_t, std::int64_t> now_used;
     for (std::uint64_t thread : recorder.threads()) {
@@ -204,7 +228,6 @@ class Collector {
       if (asked) os::signal_thread(static_cast<pid_t>(thread), sample_signal.load_relaxed());
     }
     cpu_used_ = std::move(now_used);
-    last_sample_ns_ = os::now_ns();
   }
 
   void plan_next_end() { next_end_ns_ = os::now_ns() + generation_ns.load_relaxed(); }
@@ -247,11 +270,11 @@ class Collector {
   void finish_all() {
     const bool crash = finish_wanted.load_relaxed() == 1 + static_cast<std::uint32_t>(Ending::kCrash);
     if (crash) {
-      snapshot_to_path(true);
+      with_memory([&] { return snapshot_to_path(true), 0; });
       if (fd_ >= 0 && !recorder.is_on())
         close_file();  // the snapshot has ended the session and written the file's last part
     }
-    if (fd_ >= 0) stop_file_now(true);
+    if (fd_ >= 0) with_memory([&] { return stop_file_now(true); });
     finish_wanted.store_relaxed(0);
     finished.signal();
   }

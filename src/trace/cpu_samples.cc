@@ -37,14 +37,25 @@ void CpuSamples::add(std::uint64_t time, std::uint64_t thread, std::uint64_t p, 
   sample.turn.store_release(number / kCapacity + 1);  // pairs: trace.sample
 }
 
-void CpuSamples::write(std::uint64_t generation, std::uint64_t time, Tables& tables, std::string& out) {
+CpuSamples::Sample* CpuSamples::filled(std::uint64_t number) noexcept {
   Sample* ring = ring_.load_relaxed();
-  if (ring == nullptr) return;
+  if (ring == nullptr || number == taken_.load_acquire()) return nullptr;  // pairs: trace.samples_taken
+  Sample& sample = ring[number % kCapacity];
+  return sample.turn.load_acquire() == number / kCapacity + 1 ? &sample : nullptr;  // pairs: trace.sample
+}
+
+void CpuSamples::forget() noexcept {
+  std::uint64_t number = written_.load_relaxed();
+  while (filled(number) != nullptr) ++number;
+  written_.store_release(number);  // pairs: trace.samples_written
+}
+
+void CpuSamples::write(std::uint64_t generation, std::uint64_t time, Tables& tables, std::string& out) {
+  if (ring_.load_relaxed() == nullptr) return;
   BatchWriter batch(generation, time, format::Event::kCpuSamples, out);
   std::uint64_t number = written_.load_relaxed();
-  for (; number != taken_.load_acquire(); ++number) {  // pairs: trace.samples_taken
-    Sample& sample = ring[number % kCapacity];
-    if (sample.turn.load_acquire() != number / kCapacity + 1) break;  // pairs: trace.sample
+  for (; const Sample* found = filled(number); ++number) {
+    const Sample& sample = *found;
     std::string entry;
     append_number(entry, static_cast<std::uint64_t>(format::Event::kCpuSample));
     append_number(entry, sample.time);

@@ -25,6 +25,7 @@ class CpuSamples {
   bool reserve() noexcept;  // once; false: no memory
   // The batch of what has been taken so far; their stacks go into the tables.
   void write(std::uint64_t generation, std::uint64_t time, Tables& tables, std::string& out);
+  void forget() noexcept;
 
  private:
   static constexpr std::uint64_t kCapacity = 2048;
@@ -33,6 +34,9 @@ class CpuSamples {
     std::uint64_t time, thread, p, g, count;
     void* pcs[kFrames];
   };
+  // The n-th, if it has been filled.
+  Sample* filled(std::uint64_t number) noexcept;
+
   base::Atom<Sample*> ring_{nullptr};
   base::Atom<std::uint64_t> taken_{0};    // by handlers
   base::Atom<std::uint64_t> written_{0};  // by the collector

@@ -35,12 +35,11 @@ std::uint32_t stack_of(Lane& lane, const Place& place) noexcept {
   if (WEFT_UNLIKELY(place.pcs != nullptr)) return number_of(lane, place.pcs, place.pc_count);
   const FrameChain& chain = place.chain;
   if (chain.frame == nullptr) return 0;
-  if (const std::uint32_t known = lane.chains.find(chain.frame, chain.high, lane.generation()); WEFT_LIKELY(known != 0))
-    return known;
+  if (const std::uint32_t known = lane.chains.find(chain.frame, chain.high); WEFT_LIKELY(known != 0)) return known;
   void* pcs[kFrames];
   const std::size_t count = os::capture_from_frame_pointer(chain.frame, nullptr, chain.low, chain.high, pcs, kFrames);
   const std::uint32_t number = number_of(lane, pcs, count);
-  if (number != 0) lane.chains.remember(chain, lane.generation(), number);
+  if (number != 0) lane.chains.remember(chain, number);
   return number;
 }
 
@@ -55,9 +54,8 @@ std::uint32_t stack_of_entry(Lane& lane, const void* entry) noexcept {
 // The thread comes out of a call without the P it had: it was taken. The taker may be about to write so: it has begun its section
 // before it took the P, so what it writes is in this generation at the latest.
 void forget_taken_processor(Lane& lane) noexcept {
-  if (!lane.p_in_call) return;
-  lane.p = nullptr;
-  lane.p_in_call = false;
+  if (!lane.known.p_in_call()) return;
+  lane.known.forget_p();
   lane.p_was_taken = true;
 }
 
@@ -84,27 +82,28 @@ bool start_processor(Lane& lane, Mark* p, std::uint64_t id) noexcept {
     recorder.suspend_inconsistent(lane, "a P starts that was not idle");
     return false;
   }
-  lane.p = p;
+  lane.known.start_p(p);
   lane.p_id = id;
-  lane.p_in_call = false;
   return true;
 }
 
 void stop_processor(Lane& lane) noexcept {
   put(lane, Event::kProcStop);
-  lane.p->word.store_relaxed(Word::with_state(lane.p->word.load_relaxed(), bits(ProcStatus::kIdle)));
-  lane.p = nullptr;
+  Mark* p = lane.known.p();
+  p->word.store_relaxed(Word::with_state(p->word.load_relaxed(), bits(ProcStatus::kIdle)));
+  lane.known.forget_p();
 }
 
 // This thread has that P, and no other.
 bool have_processor(Lane& lane, Mark* p, std::uint64_t id) noexcept {
-  if (WEFT_LIKELY(lane.p == p && !lane.p_in_call)) return true;
+  if (WEFT_LIKELY(lane.known.p_runs(p))) return true;
   forget_taken_processor(lane);
-  if (lane.p != nullptr) {
-    if (lane.g != nullptr) {
+  if (lane.known.p() != nullptr) {
+    if (lane.known.g() != nullptr) {
       put(lane, Event::kGoStop, 0, 0);
-      lane.g->word.store_relaxed(Word::with_state(lane.g->word.load_relaxed(), bits(GoStatus::kRunnable)));
-      lane.g = nullptr;
+      lane.known.g()->word.store_relaxed(
+          Word::with_state(lane.known.g()->word.load_relaxed(), bits(GoStatus::kRunnable)));
+      lane.known.forget_g();
     }
     stop_processor(lane);
   }
@@ -153,36 +152,36 @@ void run_goroutine(Lane& lane, Mark* g, std::uint64_t id, const void* entry) noe
   }
   put(lane, Event::kGoStart, id, ++sequence);
   g->word.store_relaxed(Word::make(lane.generation(), sequence, bits(GoStatus::kRunning)));
-  lane.g = g;
+  lane.known.start_g(g);
   lane.g_id = id;
-  lane.g_in_call = false;
 }
 
 void leave_goroutine(Lane& lane, GoStatus state) noexcept {
-  lane.g->word.store_relaxed(Word::with_state(lane.g->word.load_relaxed(), bits(state)));
-  lane.g = nullptr;
+  lane.known.g()->word.store_relaxed(Word::with_state(lane.known.g()->word.load_relaxed(), bits(state)));
+  lane.known.forget_g();
 }
 
-bool in_call(const Lane& lane, const Other& who) noexcept { return lane.g == who.mark && lane.g_in_call; }
+bool in_call(const Lane& lane, const Other& who) noexcept {
+  return lane.known.g() == who.mark && lane.known.g_in_call();
+}
 
 // Makes what readers know equal to what is.
 bool sync(Lane& lane, const Place& place) noexcept {
   if (!have_processor(lane, place.p, place.p_id)) return false;
-  if (WEFT_LIKELY(lane.g == place.g)) return true;
-  if (lane.g != nullptr) {
+  if (WEFT_LIKELY(lane.known.g() == place.g)) return true;
+  if (lane.known.g() != nullptr) {
     put(lane, Event::kGoStop, 0, 0);
     leave_goroutine(lane, GoStatus::kRunnable);
   }
   if (place.g == nullptr) return true;
   if (lane.generation() == recorder.first_generation() && claim(lane, place.g, GoStatus::kRunning) == 0) {
     put(lane, Event::kGoStatus, place.g_id, lane.thread, bits(GoStatus::kRunning));
-    lane.g = place.g;
+    lane.known.start_g(place.g);
     lane.g_id = place.g_id;
-    lane.g_in_call = false;
     return true;
   }
   run_goroutine(lane, place.g, place.g_id, nullptr);
-  return lane.g == place.g;
+  return lane.known.g() == place.g;
 }
 
 void report_loss(Lane& lane) noexcept {
@@ -221,7 +220,7 @@ void go_start(const Place& place, const Other& started) noexcept {
   Section section;
   if (!section || !sync(section.lane(), place)) return;
   run_goroutine(section.lane(), started.mark, started.id, started.entry);
-  if (section.lane().g != nullptr) report_loss(section.lane());
+  if (section.lane().known.g() != nullptr) report_loss(section.lane());
 }
 
 void go_block(const Place& place, Reason reason) noexcept {
@@ -243,7 +242,7 @@ void go_destroy(const Place& place) noexcept {
   if (!section || !sync(section.lane(), place)) return;
   put(section.lane(), Event::kGoDestroy);
   place.g->word.store_relaxed(0);
-  section.lane().g = nullptr;
+  section.lane().known.forget_g();
 }
 
 void go_unblock(const Place& place, const Other& woken) noexcept {
@@ -293,12 +292,13 @@ void call_begin(const Place& place) noexcept {
   Section section;
   if (!section || !sync(section.lane(), place)) return;
   Lane& lane = section.lane();
-  const std::uint64_t sequence = Word::sequence(lane.p->word.load_relaxed()) + 1;
+  base::Atom<std::uint64_t>& p_word = lane.known.p()->word;
+  const std::uint64_t sequence = Word::sequence(p_word.load_relaxed()) + 1;
   put(lane, Event::kGoSyscallBegin, sequence, stack_of(lane, place));
   lane.p_word = Word::make(lane.generation(), sequence, bits(ProcStatus::kSyscall));
-  lane.p->word.store_relaxed(lane.p_word);
-  lane.g->word.store_relaxed(Word::with_state(lane.g->word.load_relaxed(), bits(GoStatus::kSyscall)));
-  lane.p_in_call = lane.g_in_call = true;
+  p_word.store_relaxed(lane.p_word);
+  lane.known.g()->word.store_relaxed(Word::with_state(lane.known.g()->word.load_relaxed(), bits(GoStatus::kSyscall)));
+  lane.known.begin_call();
 }
 
 void call_end(const Place& place, const Other& who) noexcept {
@@ -306,11 +306,12 @@ void call_end(const Place& place, const Other& who) noexcept {
   if (!section) return;
   Lane& lane = section.lane();
   if (in_call(lane, who)) {
-    if (lane.p_in_call && lane.p == place.p && lane.p->word.load_relaxed() == lane.p_word) {
+    if (lane.known.p_in_call() && lane.known.p() == place.p && place.p->word.load_relaxed() == lane.p_word) {
       put(lane, Event::kGoSyscallEnd);
-      lane.p->word.store_relaxed(Word::with_state(lane.p_word, bits(ProcStatus::kRunning)));
-      lane.p_in_call = lane.g_in_call = false;
-      lane.g->word.store_relaxed(Word::with_state(lane.g->word.load_relaxed(), bits(GoStatus::kRunning)));
+      place.p->word.store_relaxed(Word::with_state(lane.p_word, bits(ProcStatus::kRunning)));
+      lane.known.end_call();
+      lane.known.g()->word.store_relaxed(
+          Word::with_state(lane.known.g()->word.load_relaxed(), bits(GoStatus::kRunning)));
       return;
     }
     put(lane, Event::kGoSyscallEndBlocked);
@@ -337,7 +338,7 @@ void call_end_without(const Other& who) noexcept {
 
 void cpu_sample(const Place& place) noexcept {
   if (!recorder.is_on()) return;
-  recorder.samples().add(recorder.now(), static_cast<std::uint64_t>(os::thread_id()),
+  recorder.samples().add(recorder.now_in_session(), static_cast<std::uint64_t>(os::thread_id()),
                          place.p != nullptr ? place.p_id : format::kNone, place.g_id, place.pcs, place.pc_count);
 }
 
@@ -355,7 +356,7 @@ void proc_stop(const Place& place) noexcept {
   Section section;
   if (!section || !sync(section.lane(), place)) return;
   Lane& lane = section.lane();
-  if (lane.g != nullptr) {
+  if (lane.known.g() != nullptr) {
     put(lane, Event::kGoStop, 0, 0);
     leave_goroutine(lane, GoStatus::kRunnable);
   }
@@ -395,10 +396,7 @@ void StealSection::write(void* raw, Mark* p, std::uint64_t p_id, std::uint64_t f
       continue;  // pairs: trace.mark
     if (!current) put(lane, Event::kProcStatus, p_id, bits(ProcStatus::kSyscallAbandoned));
     put(lane, Event::kProcSteal, p_id, sequence, from_thread);
-    if (lane.p == p) {  // from itself
-      lane.p = nullptr;
-      lane.p_in_call = false;
-    }
+    if (lane.known.p() == p) lane.known.forget_p();  // from itself
     return;
   }
 }

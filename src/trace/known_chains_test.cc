@@ -4,15 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
+#include "arch/context.h"
 #include "os/backtrace.h"
+#include "trace/lane.h"
 
 namespace weft::trace {
 namespace {
-
-constexpr std::uint32_t kGeneration = 7;
 
 // A stack of 64 words with records in it.
 class Stack {
@@ -51,16 +52,16 @@ class KnownChainsTest : public testing::Test {
     stack_.put(10, 20, 0x1000);
     stack_.put(20, 40, 0x2000);
     stack_.put(40, 0, 0x3000);
-    chains_->remember(stack_.from(10), kGeneration, 5);
+    chains_->remember(stack_.from(10), 5);
   }
-  std::uint32_t find(const Stack& stack, std::size_t at = 10, std::uint32_t generation = kGeneration) {
+  std::uint32_t find(const Stack& stack, std::size_t at = 10) {
     const FrameChain chain = stack.from(at);
-    const std::uint32_t found = chains_->find(chain.frame, chain.high, generation, hint_);
-    std::uint32_t number = 0;
-    EXPECT_EQ(chains_->find_there(chain.frame, chain.high, generation, hint_, number), found != 0);
-    EXPECT_EQ(number, found);
+    const std::uint32_t found = chains_->find(chain.frame, chain.high, hint_);
+    const std::uint32_t* there = chains_->find_there(chain.frame, chain.high, hint_);
+    EXPECT_EQ(there != nullptr ? *there : 0, found);
     return found;
   }
+  void each_changed_word_is_noticed(std::initializer_list<std::size_t> places);
   ChainHint hint_ = 0;
 };
 
@@ -74,23 +75,34 @@ TEST_F(KnownChainsTest, finds_the_same_calls_on_another_stack) {
 
 TEST_F(KnownChainsTest, does_not_find_it_elsewhere_than_there) {
   const FrameChain chain = stack_.from(10);
-  std::uint32_t number = 0;
   ASSERT_EQ(find(stack_), 5u);
 #if !WEFT_ASAN && !WEFT_TSAN
-  EXPECT_FALSE(chains_->find_there(chain.frame, chain.high, kGeneration, hint_ ^ 1, number));
+  EXPECT_EQ(chains_->find_there(chain.frame, chain.high, hint_ ^ 1), nullptr);
 #endif
-  EXPECT_TRUE(chains_->find_there(chain.frame, chain.high, kGeneration, hint_, number));
+  EXPECT_NE(chains_->find_there(chain.frame, chain.high, hint_), nullptr);
 }
 
-TEST_F(KnownChainsTest, numbers_of_other_generations_are_unknown) {
-  EXPECT_EQ(find(stack_, 10, kGeneration + 1), 0u);
-  EXPECT_EQ(find(stack_, 10, kGeneration - 1), 0u);
+TEST_F(KnownChainsTest, what_was_forgotten_is_unknown) {
+  chains_->forget();
+  EXPECT_EQ(find(stack_), 0u);
+  chains_->remember(stack_.from(10), 6);
+  EXPECT_EQ(find(stack_), 6u);
+}
+
+TEST_F(KnownChainsTest, numbers_of_another_generation_are_unknown_to_a_lane) {
+  const auto lane = std::make_unique<Lane>();
+  const FrameChain chain = stack_.from(10);
+  lane->go_on_in(3);
+  lane->chains.remember(chain, 5);
+  ASSERT_EQ(lane->chains.find(chain.frame, chain.high), 5u);
+  lane->go_on_in(4);
+  EXPECT_EQ(lane->chains.find(chain.frame, chain.high), 0u);
 }
 
 // Whatever word of the chain changes, the answer is what walking says: either the same stack or an unknown one.
-TEST_F(KnownChainsTest, any_changed_word_of_the_chain_is_noticed) {
+void KnownChainsTest::each_changed_word_is_noticed(std::initializer_list<std::size_t> places) {
   const std::vector<void*> original = stack_.walk(10);
-  for (std::size_t at : {10u, 11u, 20u, 21u, 40u, 41u})
+  for (std::size_t at : places)
     for (std::uintptr_t value : {std::uintptr_t{0}, std::uintptr_t{0x5000}, stack_.address(30), stack_.address(50),
                                  stack_.address(10), stack_.address(62), stack_.address(63), stack_.address(50) + 1}) {
       Stack changed = same_on_another_stack(stack_);
@@ -106,11 +118,65 @@ TEST_F(KnownChainsTest, any_changed_word_of_the_chain_is_noticed) {
     }
 }
 
+TEST_F(KnownChainsTest, any_changed_word_of_the_chain_is_noticed) {
+  each_changed_word_is_noticed({10, 11, 20, 21, 40, 41});
+}
+
+// The root's own words are the same in every goroutine.
+TEST_F(KnownChainsTest, any_changed_word_below_the_root_is_noticed) {
+  stack_.put(40, 0, arch::outermost_return_address());
+  chains_->forget();
+  chains_->remember(stack_.from(10), 5);
+  ASSERT_EQ(find(same_on_another_stack(stack_)), 5u);
+  each_changed_word_is_noticed({10, 11, 20, 21});
+}
+
+TEST_F(KnownChainsTest, what_looks_like_the_root_and_leads_on_is_looked_at) {
+  stack_.put(40, 50, arch::outermost_return_address());
+  stack_.put(50, 0, 0x4000);
+  chains_->forget();
+  chains_->remember(stack_.from(10), 5);
+  ASSERT_EQ(find(stack_), 5u);
+  for (std::size_t at : {40u, 41u, 50u, 51u}) {
+    Stack changed = same_on_another_stack(stack_);
+    changed.put(40, 50, arch::outermost_return_address());
+    ASSERT_EQ(find(changed), 5u);
+    changed.word(at) = changed.address(60);
+    EXPECT_EQ(find(changed), 0u) << "word " << at;
+  }
+}
+
+// In code without frame pointers a chain ends anywhere, and its last link is whatever the register held.
+TEST_F(KnownChainsTest, the_last_link_may_be_anything_that_leads_nowhere) {
+  for (const std::uintptr_t link :
+       {std::uintptr_t{1}, stack_.address(20), stack_.address(64), stack_.address(50) + 1}) {
+    stack_.word(40) = link;
+    EXPECT_EQ(find(stack_), 5u);
+  }
+}
+
+TEST_F(KnownChainsTest, chains_of_any_length_are_looked_at_to_their_end) {
+  for (std::size_t records = 1; records <= 9; ++records) {
+    const auto last = 2 + 4 * (records - 1);
+    Stack stack;
+    for (std::size_t at = 2; at < last; at += 4) stack.put(at, at + 4, 0x1000 + at);
+    stack.put(last, 0, 0x5000);
+    chains_->forget();
+    chains_->remember(stack.from(2), 5);
+    ASSERT_EQ(find(stack, 2), 5u) << records;
+    stack.word(last + 1) = 0x5008;
+    EXPECT_EQ(find(stack, 2), 0u) << records;
+    stack.word(last + 1) = 0x5000;
+    stack.word(last) = stack.address(60);
+    EXPECT_EQ(find(stack, 2), 0u) << records;
+  }
+}
+
 TEST_F(KnownChainsTest, a_call_from_another_line_of_the_outermost_function_is_another_stack) {
   Stack other = same_on_another_stack(stack_);
   other.word(41) = 0x3008;
   EXPECT_EQ(find(other), 0u);
-  chains_->remember(other.from(10), kGeneration, 6);  // both, although innermost function and height are the same
+  chains_->remember(other.from(10), 6);  // both, although innermost function and height are the same
   EXPECT_EQ(find(other), 6u);
   EXPECT_EQ(find(stack_), 5u);
 }
@@ -119,13 +185,13 @@ TEST_F(KnownChainsTest, deep_and_broken_chains_are_not_remembered) {
   Stack deep;
   for (std::size_t i = 0; i < 12; ++i) deep.put(2 + 4 * i, i == 11 ? 0 : 6 + 4 * i, 0x1000 + i);
   ASSERT_EQ(deep.walk(2).size(), 12u);
-  chains_->remember(deep.from(2), kGeneration, 8);
+  chains_->remember(deep.from(2), 8);
   EXPECT_EQ(find(deep, 2), 0u);
   Stack broken;
   broken.put(10, 20, 0x1000);
   broken.put(20, 40, 0);
   ASSERT_EQ(broken.walk(10).size(), 1u);
-  chains_->remember(broken.from(10), kGeneration, 9);
+  chains_->remember(broken.from(10), 9);
   EXPECT_EQ(find(broken), 0u);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/atomic.h"
 #include "base/cache_line.h"
+#include "base/check.h"
 #include "trace/emit.h"
 #include "trace/format.h"
 #include "trace/known_chains.h"
@@ -17,7 +18,7 @@ struct Buffer {
   static constexpr std::size_t kBytes = 16 * 1024;
   static constexpr std::size_t kHeaderRoom = 48;
   Buffer* next = nullptr;
-  std::uint64_t time = 0;  // of the batch: the first event's
+  std::uint64_t time = 0;  // of the batch: the first event's, in the session
   std::uint32_t used = 0;  // when it is no longer written to
   std::uint32_t header = 0;
   unsigned char header_room[kHeaderRoom];  // the batch's header is put before its data, when its size is known
@@ -26,27 +27,86 @@ struct Buffer {
 static_assert(sizeof(Buffer) == Buffer::kBytes && sizeof(Buffer::data) <= format::kMaxBatch);
 
 // The word of a Mark: generation (32 bits), state (4), sequence number in the generation (28).
+//   Number   as it is written, seven bits in a byte: most events write one, and to spread its bits would take ten instructions each time.
+//            The bit above each seven is always set, so that adding one carries over it: 25 are left.
 struct Word {
   static constexpr unsigned kSequenceBits = 28;
-  static constexpr std::uint64_t kSequence = (std::uint64_t{1} << kSequenceBits) - 1;
+  static constexpr std::uint64_t kBetween = 0x808080;
+  static constexpr std::uint64_t kSequences = std::uint64_t{1} << 25;
   static constexpr std::uint64_t make(std::uint64_t generation, std::uint64_t sequence, std::uint8_t state) noexcept {
-    return (generation << 4 | state) << kSequenceBits | (sequence & kSequence);
+    return marked(generation) | std::uint64_t{state} << kSequenceBits | kBetween | (sequence & 0x7f) |
+           (sequence & 0x3f80) << 1 | (sequence & 0x1fc000) << 2 | (sequence & 0x1e00000) << 3;
   }
   static constexpr std::uint32_t generation(std::uint64_t word) noexcept {
     return static_cast<std::uint32_t>(word >> 32);
   }
-  static constexpr std::uint64_t sequence(std::uint64_t word) noexcept { return word & kSequence; }
-  static constexpr std::uint8_t state(std::uint64_t word) noexcept { return word >> kSequenceBits & 15; }
-  static constexpr bool is(std::uint64_t word, std::uint64_t generation, format::GoStatus state) noexcept {
-    return word >> kSequenceBits == (generation << 4 | static_cast<std::uint8_t>(state));
+  static constexpr std::uint64_t sequence(std::uint64_t word) noexcept {
+    return (word & 0x7f) | (word >> 1 & 0x3f80) | (word >> 2 & 0x1fc000) | (word >> 3 & 0x1e00000);
   }
-  // With the next number. A generation ends long before there are 2^28.
+  static constexpr std::uint8_t state(std::uint64_t word) noexcept { return word >> kSequenceBits & 15; }
+  // `marked`: with the generation, and no state or number.
+  static constexpr bool is(std::uint64_t word, std::uint64_t marked, format::GoStatus state) noexcept {
+    return (word ^ marked) >> kSequenceBits == static_cast<std::uint64_t>(state);
+  }
+  static constexpr std::uint64_t marked(std::uint64_t generation) noexcept { return generation << 32; }
+  // With the next number: there are enough of them (recorder.cc).
   static constexpr std::uint64_t next(std::uint64_t word, format::GoStatus from, format::GoStatus to) noexcept {
-    return word + 1 + ((static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)) << kSequenceBits);
+    return (word + 1 + ((static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)) << kSequenceBits)) |
+           kBetween;
+  }
+  // With the same number: with_state() of a word whose state is known, in one addition.
+  static constexpr std::uint64_t changed(std::uint64_t word, format::GoStatus from, format::GoStatus to) noexcept {
+    WEFT_DCHECK(state(word) == static_cast<std::uint8_t>(from), "the word of who runs here says so");
+    return word + ((static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)) << kSequenceBits);
   }
   static constexpr std::uint64_t with_state(std::uint64_t word, std::uint8_t state) noexcept {
     return (word & ~(std::uint64_t{15} << kSequenceBits)) | std::uint64_t{state} << kSequenceBits;
   }
+};
+
+// What readers know to be on a thread: a P and a goroutine.
+//   Calls   in one the P may be taken away at any time, and the goroutine stays until the call's end is told: a bit of each word says so, for
+//           the usual events ask for what is there and in no call.
+//   Rule    who has a goroutine that runs has a P that does: the P changes only while no goroutine runs. And a thread tells of each
+//           change of its P, or there is a gap: so the goroutine is known to run there only with the P that the thread has.
+class KnownPlace {
+ public:
+  Mark* p() const noexcept { return mark_of(p_); }
+  Mark* g() const noexcept { return mark_of(g_); }
+  bool p_in_call() const noexcept { return (p_ & kInCall) != 0; }
+  bool g_in_call() const noexcept { return (g_ & kInCall) != 0; }
+  bool p_runs(const Mark* p) const noexcept { return p_ == word_of(p); }
+  bool g_runs(const Mark* g) const noexcept { return g_ == word_of(g); }
+
+  void start_p(Mark* p) noexcept { change_p(word_of(p)); }
+  void forget_p() noexcept { change_p(0); }
+  void start_g(Mark* g) noexcept {
+    WEFT_DCHECK(p_ != 0 && !p_in_call(), "a goroutine runs on a P");
+    g_ = word_of(g);
+  }
+  void forget_g() noexcept { g_ = 0; }
+  void forget() noexcept { p_ = g_ = 0; }
+  void begin_call() noexcept {
+    p_ |= kInCall;
+    g_ |= kInCall;
+  }
+  void end_call() noexcept {
+    p_ &= ~kInCall;
+    g_ &= ~kInCall;
+  }
+
+ private:
+  static constexpr std::uintptr_t kInCall = 1;
+  static_assert(alignof(Mark) > kInCall);
+  static std::uintptr_t word_of(const Mark* mark) noexcept { return reinterpret_cast<std::uintptr_t>(mark); }
+  static Mark* mark_of(std::uintptr_t word) noexcept { return reinterpret_cast<Mark*>(word & ~kInCall); }
+  void change_p(std::uintptr_t word) noexcept {
+    WEFT_DCHECK(g_ == 0 || g_in_call(), "no P changes under a goroutine that runs");
+    p_ = word;
+  }
+
+  std::uintptr_t p_ = 0;
+  std::uintptr_t g_ = 0;
 };
 
 struct alignas(base::kCacheLine) Lane {
@@ -59,12 +119,8 @@ struct alignas(base::kCacheLine) Lane {
   std::uint32_t generation() const noexcept { return last_generation.load_relaxed(); }
   std::uint64_t last_time = 0;  // of the last event
 
-  // What a reader knows: the P and the goroutine on this thread.
-  Mark* p = nullptr;
-  Mark* g = nullptr;
-  bool p_in_call = false;    // it may be taken away at any time
+  KnownPlace known;
   bool p_was_taken = false;  // from a call, in this recording: readers may still be waiting for the taker's word
-  bool g_in_call = false;
 
   struct Written {
     unsigned char* at = nullptr;     // in the last buffer: after the last complete event
@@ -77,19 +133,22 @@ struct alignas(base::kCacheLine) Lane {
     }
   } written[2];  // by parity of the generation
   Written* opened = &written[0];
+  std::uint64_t marked = 0;  // Word::marked(generation()): who is known to be mentioned in it
   Written& open() noexcept { return *opened; }
   void go_on_in(std::uint32_t other) noexcept {
     last_generation.store_relaxed(other);
     opened = &written[other & 1];
+    marked = Word::marked(other);
+    chains.forget();
   }
 
   std::uint64_t p_id = 0;
   std::uint64_t p_word = 0;  // the P's word when its call began: another one means that it is gone
   std::uint64_t g_id = 0;
-  GoStatus g_status() const noexcept { return g_in_call ? GoStatus::kSyscall : GoStatus::kRunning; }
+  GoStatus g_status() const noexcept { return known.g_in_call() ? GoStatus::kSyscall : GoStatus::kRunning; }
   // False after a gap in which the goroutine ended: its mark is another one's, which does not run yet by what was recorded.
   bool g_is_still_there() const noexcept {
-    return Word::state(g->word.load_relaxed()) == static_cast<std::uint8_t>(g_status());
+    return Word::state(known.g()->word.load_relaxed()) == static_cast<std::uint8_t>(g_status());
   }
 
   std::uint64_t time = 0;    // of this section

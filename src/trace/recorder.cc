@@ -30,6 +30,9 @@ constexpr std::size_t kGenerationBytes = 2 * 1024 * 1024;
 // For a thread of a dying process to end its section: it may be waiting for a processor, or be the one that crashed.
 constexpr std::int64_t kDyingSectionNs = 500'000'000;
 
+// An event with a number has a type and a time, and tells more than the number.
+static_assert(Recorder::kDefaultLimit / 4 <= Word::kSequences);
+
 thread_local constinit bool thread_ended = false;
 
 // At the thread's end its lane is free to be reused once the collector has emptied it.
@@ -75,8 +78,7 @@ Lane* Recorder::new_lane() noexcept {
     lane->ended.store_relaxed(false);
     lane->go_on_in(0);
     lane->last_time = 0;
-    lane->p = lane->g = nullptr;
-    lane->p_in_call = lane->g_in_call = false;
+    lane->known.forget();
   }
   lane->thread = static_cast<std::uint64_t>(os::thread_id());  // before the collector can see the lane
   lanes_lock_.lock_unranked();
@@ -133,7 +135,7 @@ bool Recorder::make_room(Lane& lane) noexcept {
     return false;
   }
   buffer->next = nullptr;
-  buffer->time = lane.time;
+  buffer->time = in_session(lane.time);
   lane.last_time = lane.time;
   written.close_last();
   if (written.last != nullptr) {
@@ -156,29 +158,29 @@ bool Recorder::begin_generation(Lane& lane, std::uint32_t generation) noexcept {
     return false;
   }
   if (before < first_generation()) {  // another session: nothing is known
-    lane.p = lane.g = nullptr;
-    lane.p_in_call = lane.p_was_taken = false;
+    lane.known.forget();
+    lane.p_was_taken = false;
     return true;
   }
-  if (lane.p != nullptr) {
-    const std::uint8_t state = static_cast<std::uint8_t>(lane.p_in_call ? ProcStatus::kSyscall : ProcStatus::kRunning);
+  if (Mark* p = lane.known.p(); p != nullptr) {
+    const std::uint8_t state =
+        static_cast<std::uint8_t>(lane.known.p_in_call() ? ProcStatus::kSyscall : ProcStatus::kRunning);
     std::uint64_t expected = lane.p_word;
     const std::uint64_t fresh = Word::make(generation, 0, state);
-    if (!lane.p_in_call) {
-      lane.p->word.store_relaxed(fresh);
+    if (!lane.known.p_in_call()) {
+      p->word.store_relaxed(fresh);
       put(lane, Event::kProcStatus, lane.p_id, state);
-    } else if (lane.p->word.cas_acq_rel(expected, fresh)) {  // pairs: trace.mark
+    } else if (p->word.cas_acq_rel(expected, fresh)) {  // pairs: trace.mark
       lane.p_word = fresh;
       put(lane, Event::kProcStatus, lane.p_id, state);
     } else {
-      lane.p = nullptr;  // taken away meanwhile: the taker has said so
-      lane.p_in_call = false;
+      lane.known.forget_p();  // taken away meanwhile: the taker has said so
       lane.p_was_taken = true;
     }
   }
-  if (lane.g != nullptr) {
+  if (lane.known.g() != nullptr) {
     const auto state = static_cast<std::uint8_t>(lane.g_status());
-    if (lane.g_is_still_there()) lane.g->word.store_relaxed(Word::make(generation, 0, state));
+    if (lane.g_is_still_there()) lane.known.g()->word.store_relaxed(Word::make(generation, 0, state));
     put(lane, Event::kGoStatus, lane.g_id, lane.thread, state);
   }
   return true;
@@ -261,7 +263,7 @@ void Recorder::prepare(const std::vector<std::string>& fixed_strings) {
 }
 
 void Recorder::begin_session() noexcept {
-  base_ticks_.store_relaxed(os::ticks() - (std::uint64_t{1} << kTimeShift));  // no time is 0
+  base_time_.store_relaxed(now() - 1);  // no time is 0
   lost_total_ = 0;
   loss_report_.store_relaxed(0);
   epoch_.bump();
@@ -296,7 +298,8 @@ bool Recorder::wait_for_section(Lane& lane, bool hurry) noexcept {
   return true;
 }
 
-FinishedGeneration Recorder::end_generation(bool last, bool hurry) {
+// The next generation begins; all that was written in the one before is in `finished`.
+Recorder::Ending Recorder::gather(bool last, bool hurry, FinishedGeneration& finished) noexcept {
   const std::uint32_t next = last ? 0 : ++last_generation_;
   if (last) recording_flag.store_relaxed(0);
   std::uint64_t state = state_.load_relaxed();
@@ -310,8 +313,7 @@ FinishedGeneration Recorder::end_generation(bool last, bool hurry) {
   lanes_lock_.lock_unranked();
   Lane* lane = first_lane_;
   lanes_lock_.unlock_unranked();
-  FinishedGeneration finished;
-  std::uint64_t time = now();
+  std::uint64_t time = now_in_session();
   Lane* previous = nullptr;
   while (lane != nullptr) {
     const bool is_closed = wait_for_section(*lane, hurry);
@@ -340,17 +342,30 @@ FinishedGeneration Recorder::end_generation(bool last, bool hurry) {
     lanes_lock_.unlock_unranked();
     lane = following_lane;
   }
+  return {ending, next, (state & kSuspended) != 0, time};
+}
+
+FinishedGeneration Recorder::end_generation(bool last, bool hurry) {
+  FinishedGeneration finished;
+  const auto [ending, next, was_suspended, time] = gather(last, hurry, finished);
   std::string& out = finished.tables();
   samples_.write(ending, time, *tables_[ending & 1], out);
   tables_[ending & 1]->write_and_clear(ending, time, out);
   std::string frequency(1, static_cast<char>(Event::kFrequency));
   append_number(frequency, frequency_);
   append_batch(out, ending, format::kNone, time, frequency);
-  if ((state & kSuspended) != 0 && next != 0) {
+  if (was_suspended && next != 0) {
     finished.copy_and_let_go();  // the reason may be that there are no more buffers
     resume(next);
   }
   return finished;
+}
+
+void Recorder::abandon() noexcept {
+  FinishedGeneration forgotten;
+  if (is_on()) gather(true, false, forgotten);
+  for (Tables* tables : tables_) tables->clear();
+  samples_.forget();
 }
 
 // After a gap: nobody writes. What readers believe to be running is put to rest, and everybody is met anew.
@@ -360,7 +375,7 @@ void Recorder::resume(std::uint32_t generation) noexcept {
   lanes_lock_.unlock_unranked();
   bool all_closed = true;
   while (lane != nullptr) {
-    if (lane->generation() >= first_generation() && (lane->p != nullptr || lane->g != nullptr)) {
+    if (lane->generation() >= first_generation() && (lane->known.p() != nullptr || lane->known.g() != nullptr)) {
       lane->time = std::max(now(), lane->last_time);
       if (lane->generation() == generation ? make_room(*lane) : begin_generation(*lane, generation)) {
         close_context(*lane);
@@ -384,17 +399,17 @@ void Recorder::resume(std::uint32_t generation) noexcept {
 void Recorder::close_context(Lane& lane) noexcept {
   const auto idle = static_cast<std::uint8_t>(ProcStatus::kIdle),
              runnable = static_cast<std::uint8_t>(GoStatus::kRunnable);
-  const bool in_call = lane.g != nullptr && lane.g_in_call;
-  if (lane.g != nullptr && !in_call) put(lane, Event::kGoStop, 0, 0);
-  if (lane.p != nullptr) {  // begin_generation() has found out whether it is still here, and nobody records now
+  const bool in_call = lane.known.g() != nullptr && lane.known.g_in_call();
+  if (lane.known.g() != nullptr && !in_call) put(lane, Event::kGoStop, 0, 0);
+  // begin_generation() has found out whether it is still here, and nobody records now
+  if (Mark* p = lane.known.p(); p != nullptr) {
     put(lane, Event::kProcStop);
-    lane.p->word.store_relaxed(Word::with_state(lane.p->word.load_relaxed(), idle));
+    p->word.store_relaxed(Word::with_state(p->word.load_relaxed(), idle));
   }
   if (in_call) put(lane, Event::kGoSyscallEndBlocked);
-  if (lane.g != nullptr && lane.g_is_still_there())
-    lane.g->word.store_relaxed(Word::with_state(lane.g->word.load_relaxed(), runnable));
-  lane.p = lane.g = nullptr;
-  lane.p_in_call = false;
+  if (lane.known.g() != nullptr && lane.g_is_still_there())
+    lane.known.g()->word.store_relaxed(Word::with_state(lane.known.g()->word.load_relaxed(), runnable));
+  lane.known.forget();
 }
 
 void Recorder::introduce_waiting(Mark* mark, std::uint64_t seen_word, std::uint64_t id) noexcept {

@@ -39,7 +39,7 @@ class Recorder {
   // --- threads ---
   Lane* enter() noexcept;  // null: not recording now
   void leave(Lane& lane) noexcept {
-    lane.section.store_release(lane.section.load_relaxed() + 1);  // pairs: lane.section
+    lane.section.bump_release();  // pairs: lane.section
   }
   // A section of the usual kind: goes on in the generation of the one before. False: enter() may know more.
   bool try_enter(Lane& own_lane) noexcept;
@@ -67,6 +67,7 @@ class Recorder {
 
   // --- collector ---
   void prepare(const std::vector<std::string>& fixed_strings);  // once
+  // No more than by default: an object's numbers in a generation are as many.
   void set_limit(std::size_t bytes) noexcept { limit_ = bytes; }
   void begin_session() noexcept;
   bool is_suspended() const noexcept { return (state_.load_relaxed() & kSuspended) != 0; }
@@ -75,6 +76,8 @@ class Recorder {
   bool has_written_much() const noexcept;
   // Ends the generation (and the session). `hurry`: the process is dying, and a thread in its section may never leave it.
   FinishedGeneration end_generation(bool last, bool hurry);
+  // Without memory: the session ends here, and what has not been given out is forgotten, also by an end_generation() that threw.
+  void abandon() noexcept;
   void give_buffers(Buffer* first, Buffer* last, std::size_t count) noexcept;  // a chain
   void introduce_waiting(Mark* mark, std::uint64_t seen_word, std::uint64_t id) noexcept;
   std::uint64_t lost_events() const noexcept { return lost_total_; }
@@ -83,14 +86,15 @@ class Recorder {
   CpuSamples& samples() noexcept { return samples_; }
   std::vector<std::uint64_t> threads();  // that have recorded something
 
-  std::uint64_t now() const noexcept {
-    const std::uint64_t base = base_ticks_.load_relaxed();  // first: it is never later than the ticks
-    return (os::ticks() - base) >> kTimeShift;
+  // Of any session: most events write a difference, and need not know when theirs began.
+  static std::uint64_t time_of(std::uint64_t ticks) noexcept { return ticks >> kTimeShift; }
+  static std::uint64_t now() noexcept { return time_of(os::ticks()); }
+  // In the session, never 0: what is written as it is.
+  std::uint64_t now_in_session() const noexcept {
+    const std::uint64_t base = base_time_.load_relaxed();  // first: it is never later than now
+    return now() - base;
   }
-  // In a section, of ticks read before it: negative if the session has begun since.
-  std::int64_t time_of(std::uint64_t ticks) const noexcept {
-    return static_cast<std::int64_t>(ticks - base_ticks_.load_relaxed()) >> kTimeShift;
-  }
+  std::uint64_t in_session(std::uint64_t time) const noexcept { return time - base_time_.load_relaxed(); }
 
  private:
 #if defined(__x86_64__)
@@ -104,6 +108,13 @@ class Recorder {
   static constexpr std::uint64_t kNeedsFence = std::uint64_t{1} << 34;    // sections begin with one
   static std::uint32_t generation_of(std::uint64_t state) noexcept { return static_cast<std::uint32_t>(state); }
 
+  struct Ending {
+    std::uint32_t generation;
+    std::uint32_t next;  // 0: there is none
+    bool was_suspended;
+    std::uint64_t time;  // the earliest of what was written
+  };
+  Ending gather(bool last, bool hurry, FinishedGeneration& finished) noexcept;
   Lane* own_lane() noexcept;
   Lane* new_lane() noexcept;
   bool begin_generation(Lane& lane, std::uint32_t generation) noexcept;
@@ -117,7 +128,7 @@ class Recorder {
 
   alignas(base::kCacheLine) base::Atom<std::uint64_t> state_{
       0};                                    // generation (0: off), and what is out of the ordinary
-  base::Atom<std::uint64_t> base_ticks_{0};  // handlers that take samples may be in the next session already
+  base::Atom<std::uint64_t> base_time_{0};   // handlers that take samples may be in the next session already
   base::Atom<std::uint32_t> first_generation_{0};
   base::Atom<std::uint32_t> epoch_{0};
   base::Atom<std::uint64_t> loss_report_{0};
@@ -146,9 +157,8 @@ class Recorder {
 extern constinit Recorder recorder;
 
 inline bool Recorder::try_enter(Lane& lane) noexcept {
-  const std::uint32_t number = lane.section.load_acquire();  // pairs: lane.section
-  if (WEFT_UNLIKELY(number % 2 != 0)) return false;
-  lane.section.store_relaxed(number + 1);
+  if (WEFT_UNLIKELY(lane.section.load_acquire() % 2 != 0)) return false;  // pairs: lane.section
+  lane.section.bump();
   base::compiler_fence();
   // Equal: nothing is out of the ordinary, and the lane has not gone on, for it is never ahead. In a gap the collector may be writing the
   // lane's generation, but then the state equals none.

@@ -30,10 +30,10 @@ class Tables {
 
   // With no other user: appends the batches of both tables, frames symbolised, and forgets all but the fixed strings.
   void write_and_clear(std::uint64_t generation, std::uint64_t time, std::string& out);
+  void clear();
 
  private:
   std::uint32_t string_locked(std::string_view text);
-  void clear();
 
   os::SpinLock lock_;
   std::vector<std::string> strings_;  // number n is strings_[n - 1]

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 // test-labels: no-asan no-tsan
+#include <unistd.h>
+#include <weft/trace.h>
 #include <cstdlib>
+#include <filesystem>
 #include <new>
+#include <system_error>
 #include <vector>
 
 #include "support/runtime_test.h"
@@ -10,11 +14,12 @@
 namespace {
 
 std::atomic<long> allocations{0};
-std::atomic<bool> failing{false};
+std::atomic<pid_t> failing_in{0}, failing_elsewhere{0};  // the thread; the one that is spared
 
 void* allocate(std::size_t size, std::size_t alignment) {
   ++allocations;
-  if (failing.load(std::memory_order_relaxed)) throw std::bad_alloc();
+  if (const pid_t thread = failing_in; thread != 0 && thread == gettid()) throw std::bad_alloc();
+  if (const pid_t spared = failing_elsewhere; spared != 0 && spared != gettid()) throw std::bad_alloc();
   void* const memory = alignment <= alignof(std::max_align_t)
                            ? std::malloc(size)
                            : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
@@ -170,7 +175,8 @@ TEST_P(Allocation, no_heap_means_bad_alloc_at_the_call_and_nothing_else) {
     weft::wait_group group;
     std::atomic<int> ran{0};
     const std::size_t before = weft::runtime::num_goroutines();
-    failing = true;
+    const weft::no_preempt on_this_thread;
+    failing_in = gettid();
     const auto fails = [](auto&& start) {
       try {
         start();
@@ -183,7 +189,7 @@ TEST_P(Allocation, no_heap_means_bad_alloc_at_the_call_and_nothing_else) {
     const bool group_failed = fails([&] { group.go([large] { static_cast<void>(large); }); });
     const bool named_failed = fails([&] { weft::go(weft::go_options{.stack_size = 1 << 20}, [] {}); });
     const bool spawn_failed = fails([&] { static_cast<void>(weft::spawn([large] { return large; })); });
-    failing = false;
+    failing_in = 0;
     EXPECT_TRUE(go_failed);
     EXPECT_TRUE(group_failed);
     EXPECT_TRUE(named_failed);
@@ -194,6 +200,40 @@ TEST_P(Allocation, no_heap_means_bad_alloc_at_the_call_and_nothing_else) {
     group.wait();
     EXPECT_EQ(ran, 1);
   });
+}
+
+// Its thread needs memory when a generation ends: then the trace ends, and the program does not.
+TEST_P(Allocation, no_heap_for_the_tracer_ends_the_trace_and_nothing_else) {
+  if (weft::trace::enabled()) GTEST_SKIP() << "a trace of the whole test is being written";
+  const std::string path = testing::TempDir() + "weft-allocation-" + std::to_string(getpid()) + ".trace";
+  const auto make_events = [] {
+    weft::run([] {
+      for (int i = 0; i < 100; ++i) weft::spawn([] {}).join();
+    });
+  };
+  make_events();
+  for (int i = 0; i < 3; ++i) {
+    weft::trace::start(path);
+    make_events();
+    failing_elsewhere = gettid();
+    bool told = false;
+    try {
+      weft::trace::stop();
+    } catch (const std::system_error& error) {
+      told = error.code() == std::errc::not_enough_memory;
+    }
+    failing_elsewhere = 0;
+    EXPECT_TRUE(told);
+    EXPECT_FALSE(weft::trace::enabled());
+    EXPECT_EQ(std::filesystem::file_size(path), 16u) << "what was complete stays: the header";
+    EXPECT_THROW(weft::trace::stop(), std::logic_error) << "it has ended already";
+    make_events();
+  }
+  weft::trace::start(path);
+  make_events();
+  weft::trace::stop();
+  EXPECT_GT(std::filesystem::file_size(path), 1000u);
+  std::filesystem::remove(path);
 }
 
 }  // namespace
