@@ -89,8 +89,9 @@ Runnable steal_records(Processor& thief, Processor& victim) noexcept {
 }
 
 Runnable steal_slot(Processor& thief, Processor& victim, const std::uint32_t* seen_ticks) noexcept {
-  if (!victim.slot.load_relaxed() || victim.tick.load_relaxed() != seen_ticks[victim.id]) return Runnable();
-  const Runnable taken = victim.slot.exchange_acq_rel(Runnable());  // pairs: slot
+  const auto is_aged = [&] { return victim.slot.look() && victim.tick.load_relaxed() == seen_ticks[victim.id]; };
+  if (!is_aged()) return Runnable();
+  const Runnable taken = victim.slot.rob(is_aged);
   if (!taken) return taken;
   victim.watch.fetch_or_relaxed(sched::kWatchCaughtAged);
   thief.counters.bump(Counter::kGoroutinesStolen);
@@ -114,11 +115,11 @@ Placed Classic::ready(Processor& p, Runnable runnable, Hint hint) noexcept {
     if (!p.queue.push(runnable)) overflow_queue(p, runnable);
     return Placed::kQueue;
   }
-  if (!p.slot.load_relaxed()) {      // thieves only empty it
-    p.slot.store_release(runnable);  // pairs: slot
+  if (!p.slot.look()) {  // thieves only empty it
+    p.slot.put(runnable);
     return Placed::kSlot;
   }
-  const Runnable displaced = p.slot.exchange_acq_rel(runnable);  // pairs: slot
+  const Runnable displaced = p.slot.replace(runnable);
   if (!displaced) return Placed::kSlot;
   push_queue(p, displaced);
   return Placed::kQueue;
@@ -132,7 +133,7 @@ Runnable Classic::next(Processor& p) noexcept {
     if (const Runnable fair = pick_for_fairness(p)) return fair;
   if (WEFT_UNLIKELY(scheduler.settings.wake_on_last_p))
     if (const Runnable arrived = drain_inbox(p)) return arrived;
-  if (const Runnable slotted = sched::take_slot(p)) {
+  if (const Runnable slotted = p.slot.take()) {
     if (WEFT_LIKELY(++p.slot_streak < sched::kSlotStreakLimit)) return slotted;
     if (p.queue.empty() && p.deque.empty()) {  // nobody waits behind it
       p.slot_streak = 0;
@@ -181,7 +182,7 @@ std::uint32_t Classic::backlog(const Processor& p) const noexcept {
 }
 
 void Classic::drain(Processor& p, sched::RunnableList& out) noexcept {
-  if (const Runnable slotted = sched::take_slot(p)) out.push(slotted);
+  if (const Runnable slotted = p.slot.take()) out.push(slotted);
   sched::RunnableList arrived = sched::take_inbox(p);
   out.append(arrived);
   while (const Runnable started = p.queue.pop()) out.push(started);

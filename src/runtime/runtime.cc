@@ -420,7 +420,7 @@ stats read_stats() {
   for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) {
     const sched::Processor& p = *scheduler.processors[i];
     if (scheduler.policy->kind() != sched::PolicyKind::kGlobal) runnable += scheduler.policy->backlog(p);
-    if (p.slot.load_relaxed()) ++runnable;
+    if (p.slot.look()) ++runnable;
     if (sched::runs_goroutine(p)) ++result.running;
     if (p.status() == sched::PStatus::kInCall) ++result.in_syscall;
   }

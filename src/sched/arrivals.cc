@@ -49,14 +49,14 @@ inline void place(Processor& p, Runnable runnable, Hint hint) noexcept {
 
 // A wake-up that finds the slot empty while no other core need hear of it: what place() does then, without asking anybody.
 inline bool put_into_slot(Processor& p, Goroutine* woken) noexcept {
-  if (WEFT_UNLIKELY(!scheduler.wakes_fill_slot || (woken->flags & kGIdle) != 0 || p.slot.load_relaxed())) return false;
+  if (WEFT_UNLIKELY(!scheduler.wakes_fill_slot || (woken->flags & kGIdle) != 0 || p.slot.look())) return false;
   const IdleView view = scheduler.idle.look();
   if (WEFT_UNLIKELY(!view.quiet())) {
     const Goroutine* waker = os::current_g();
     if (waker == nullptr || (view.idle() > 0 && view.spinning() == 0)) return false;
     if ((p.watch.load_relaxed() | waker->habits.watched) != 0) return false;
   }
-  p.slot.store_release(Runnable(woken));  // pairs: slot
+  p.slot.put(Runnable(woken));
   return true;
 }
 

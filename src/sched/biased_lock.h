@@ -28,8 +28,8 @@
 //               waits as for any spin lock. So the order of locks is all that deadlock freedom needs.
 //   Handlers    of signals take no such lock, none at all: they could have interrupted their thread inside its window, which they would close.
 //               The runtime's own do not, and users' may not call the runtime.
-//   Cost        a revocation takes 5 to 100 us, and an interrupt of every CPU. After each one, and after each lock that became somebody's own, no
-//               lock does for a multiple of that time (may_bias): locks that change hands all the time cost what spin locks do.
+//   Cost        a revocation takes a barrier of the process. Locks that change hands all the time become nobody's own, and cost what spin locks do
+//               (paced_barrier.h).
 //   Rejected    one word for owner and lock, taken by CAS: what was read before feeds the CAS, 3 ns for each lock that is nobody's own. Bias to a P
 //               instead of an M: who loses its P in the middle is still the thread it was.
 //   Model       tests/model/biased_lock_test.cc explores this file; stress: biased_lock_test.cc.
@@ -95,7 +95,7 @@ class BiasedLock {
     if (habit_.load_relaxed() != habit) {
       begin_streak(habit);
     } else if (uses >= Owners::kStreak) {
-      if (habit != Owner::kNobody && Owners::may_bias())
+      if (habit != Owner::kNobody && Owners::may_rely())
         return habit_.store_release(self->owns());  // pairs: lock.habit
       begin_streak(habit);
     }

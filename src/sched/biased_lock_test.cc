@@ -29,7 +29,7 @@ struct TestOwners {
 
   static Owner* self() { return current; }
   static const Owner* find(Owner::Habit habit) { return &owners[Owner::number_of(habit) - 1]; }
-  static bool may_bias() {
+  static bool may_rely() {
     if (allowed) ++biased;
     return allowed;
   }

@@ -8,13 +8,13 @@
 #include "os/wait_list_lock.h"
 #include "sched/biased_lock.h"
 #include "sched/machine.h"
+#include "sched/paced_barrier.h"
 
 namespace weft::sched {
 
 // The Ms as owners.
-struct MachineOwners {
+struct MachineOwners : PacedBarrier {
   using Owner = LockOwner;
-  using BackOff = os::BackOff;
 #if WEFT_DEBUG_CHECKS  // as often as can be: locks change hands in every test
   static constexpr std::uint8_t kLookEvery = 1, kStreak = 3;
 #else
@@ -26,14 +26,9 @@ struct MachineOwners {
     return WEFT_LIKELY(m != nullptr) ? &m->lock_owner : nullptr;
   }
   static const Owner* find(Owner::Habit biased) noexcept;
-  static bool may_bias() noexcept;
-  static void light_fence() noexcept { base::compiler_fence(); }
-  static void heavy_fence() noexcept;
 
   // A new M gets its number. Never given back: Ms are reused.
   static void enroll(Machine& m) noexcept;
-  // May take milliseconds, in which nothing waits for it. Until then no lock is biased; where the kernel has no such barrier, never.
-  static void enable() noexcept;
 };
 
 // A channel's.

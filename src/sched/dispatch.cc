@@ -69,7 +69,7 @@ __attribute__((noinline)) void run_own_timers(Processor& p) noexcept {
 // The slot is looked at here: whichever policy filled it wants it to run next, for kSlotStreakLimit times in a row.
 inline Runnable pick_slot(Processor& p) noexcept {
   if (p.slot_streak + 1 >= kSlotStreakLimit) return Runnable();
-  const Runnable slotted = take_slot(p);
+  const Runnable slotted = p.slot.take();
   if (WEFT_LIKELY(slotted)) {
     --p.until_global;
     ++p.slot_streak;

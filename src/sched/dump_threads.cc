@@ -40,7 +40,7 @@ std::string line_of(const Processor& p) {
   const bool has_queue = scheduler.policy->kind() != PolicyKind::kGlobal;  // else its backlog is the one queue's
   return "  P" + std::to_string(p.id) + ":" + (p.last_m != nullptr ? field("lastm", p.last_m->id) : " lastm=nil") +
          field("schedtick", p.tick.load_relaxed()) + field("runqsize", has_queue ? scheduler.policy->backlog(p) : 0) +
-         field("runnext", p.slot.load_relaxed() ? 1 : 0) + field("gfreecnt", p.free_g_count) +
+         field("runnext", p.slot.look() ? 1 : 0) + field("gfreecnt", p.free_g_count) +
          field("timerslen", p.timers.size()) + "\n";
 }
 

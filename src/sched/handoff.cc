@@ -76,7 +76,7 @@ void enter_call() noexcept {
   if (WEFT_UNLIKELY(g->habits.long_calls >= kPredictLong)) {
     hand_off_at_once(p, m.call_word);
   } else if (WEFT_UNLIKELY(scheduler.sysmon_slow.load_relaxed()) &&
-             (p.slot.load_relaxed() || scheduler.policy->backlog(p) > 0)) {
+             (p.slot.look() || scheduler.policy->backlog(p) > 0)) {
     hooks.poke_sysmon();  // there is work behind this call: two looks at a slow pace would be too late
   }
 }

@@ -318,7 +318,7 @@ bool start_machine(Processor& p, bool spinning, Runnable handed, Waker waker) no
   if (handed) scheduler.inject.push(handed);
   if (spinning) scheduler.idle.stop_spinning();
   // Nobody looks into the slot of an idle P.
-  if (const Runnable slotted = p.slot.exchange_acq_rel(Runnable())) scheduler.inject.push(slotted);  // pairs: slot
+  if (const Runnable slotted = p.slot.take()) scheduler.inject.push(slotted);
   // In this order: sysmon takes the wish first and looks for an idle P then.
   scheduler.idle.push(p.id, false, maxprocs());
   scheduler.thread_wanted.store_release(true);  // pairs: thread.wanted
@@ -420,8 +420,8 @@ void make_idle(Processor& p) noexcept {
 void hand_off(Processor& p, Waker waker) noexcept {
   if (stop_if_world_stops(p)) return;
   count(os::current_p(), Counter::kHandoffs);
-  const bool has_work = scheduler.policy->backlog(p) > 0 || p.slot.load_relaxed() || !scheduler.inject.empty() ||
-                        !p.inbox.empty();
+  const bool has_work =
+      scheduler.policy->backlog(p) > 0 || p.slot.look() || !scheduler.inject.empty() || !p.inbox.empty();
   // Timers need somebody who sleeps until they are due.
   const bool needs_watcher = p.timers.next_ns() != TimerHeap::kNever && scheduler.poller.m.load_relaxed() == nullptr &&
                              scheduler.passive.m.load_relaxed() == nullptr;

@@ -8,6 +8,8 @@
 #include "sched/counters.h"
 #include "sched/goroutine.h"
 #include "sched/inbox.h"
+#include "sched/next_slot.h"
+#include "sched/paced_barrier.h"
 #include "sched/record_deque.h"
 #include "sched/run_queue.h"
 #include "sched/status.h"
@@ -34,6 +36,15 @@ enum Attention : std::uint32_t {
 enum Watch : std::uint32_t {
   kWatchSample = 1,      // time-stamp it
   kWatchCaughtAged = 2,  // a thief found work waiting in our slot while we computed
+};
+
+struct SlotFences : PacedBarrier {
+  static constexpr int kPatience = 8;  // some 10 us, more if another thread needs this CPU
+#if WEFT_DEBUG_CHECKS  // as often as can be
+  static constexpr std::uint8_t kCalm = 2;
+#else
+  static constexpr std::uint8_t kCalm = 240;
+#endif
 };
 
 struct alignas(base::kCacheLine) Processor {
@@ -69,8 +80,7 @@ struct alignas(base::kCacheLine) Processor {
   base::Atom<std::uint32_t> slice_tick{0};  // the same, but not for a slot run, which inherits the time slice
   base::Atom<std::uint32_t> watch{0};
   base::Atom<std::uint32_t> attention{0};
-  base::Atom<Runnable>
-      slot{};  // runnext. Owner: release store into an empty one, else exchange; thieves: exchange for none
+  NextSlot<base::StdAtomics, Runnable, SlotFences> slot;
 
   // Status in the low byte, the M's id in the next 24 bits, a call counter above: a P taken from an M in a call and wired to
   // another M in a call is never mistaken for the first one's.
@@ -89,11 +99,5 @@ struct alignas(base::kCacheLine) Processor {
            (std::uint64_t{call} << 32);
   }
 };
-
-// Owner of p.
-inline Runnable take_slot(Processor& p) noexcept {
-  if (!p.slot.load_relaxed()) return Runnable();  // only we fill it
-  return p.slot.exchange_acq_rel(Runnable());     // pairs: slot
-}
 
 }  // namespace weft::sched

@@ -113,7 +113,7 @@ bool run_due_timers(Processor& p) noexcept {
   if (next == TimerHeap::kNever) return false;
   const std::int64_t now = os::now_ns();
   if (next > now) return false;
-  const bool had_work = p.slot.load_relaxed() || scheduler.policy->backlog(p) > 0;
+  const bool had_work = p.slot.look() || scheduler.policy->backlog(p) > 0;
   RunnableList woken;
   std::uint32_t fired = 0;
   for (std::uint32_t i = 0, n = maxprocs(); i < n && fired < TimerHeap::kBatch; ++i) {
@@ -201,7 +201,7 @@ bool sees_aged_work(const Processor& p, const Ticks& seen) noexcept {
   for (std::uint32_t i = 0; i < maxprocs(); ++i) {
     const Processor& other = *scheduler.processors[i];
     if (other.id != p.id && other.tick.load_relaxed() == seen.at[i] &&
-        (other.slot.load_relaxed() || scheduler.policy->backlog(other) > 0))
+        (other.slot.look() || scheduler.policy->backlog(other) > 0))
       return true;
   }
   return false;

@@ -159,7 +159,7 @@ void empty_processor(Processor& p) noexcept {
 }
 
 bool has_work(const Processor& p) noexcept {
-  return scheduler.policy->backlog(p) > 0 || p.slot.load_relaxed() || !p.inbox.empty();
+  return scheduler.policy->backlog(p) > 0 || p.slot.look() || !p.inbox.empty();
 }
 
 }  // namespace

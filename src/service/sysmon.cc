@@ -18,13 +18,13 @@
 #include "os/note.h"
 #include "os/thread.h"
 #include "os/time_slice.h"
-#include "sched/channel_lock.h"
 #include "sched/dispatch.h"
 #include "sched/dump.h"
 #include "sched/dump_threads.h"
 #include "sched/handoff.h"
 #include "sched/hooks.h"
 #include "sched/machines.h"
+#include "sched/paced_barrier.h"
 #include "sched/preempt.h"
 #include "sched/timer_watch.h"
 #include "sched/world.h"
@@ -87,7 +87,7 @@ class Sysmon {
   };
 
   static bool has_work(const Processor& p) {
-    return p.slot.load_relaxed() || scheduler.policy->backlog(p) > 0 || !p.inbox.empty();
+    return p.slot.look() || scheduler.policy->backlog(p) > 0 || !p.inbox.empty();
   }
 
   bool look_at_processors(std::int64_t now) {
@@ -134,7 +134,7 @@ class Sysmon {
   void look_at_slot(Processor& p) {
     const std::uint32_t tick = p.tick.load_relaxed();
     const bool moved = std::exchange(seen_[p.id].tick, tick) != tick;
-    if (moved || !p.slot.load_relaxed()) return;
+    if (moved || !p.slot.look()) return;
     const sched::IdleView view = scheduler.idle.look();
     if (view.idle() > 0 && view.spinning() == 0) sched::wake_one(nullptr);
   }
@@ -337,7 +337,7 @@ class Sysmon {
 void sysmon_main(void* raw) {
   os::ask_for_precise_timers();
   os::ask_for_short_slices();
-  sched::MachineOwners::enable();  // here, where nobody waits for it
+  sched::PacedBarrier::enable();  // here, where nobody waits for it
   static_cast<Sysmon*>(raw)->run();
 }
 

@@ -21,7 +21,7 @@ import sys
 import tree as lint
 
 ORDERED_CALL = re.compile(
-    r"\b(?:load|store|exchange|swap|fetch_(?:add|sub|and|or|xor)|add|sub|test_and_set|clear|cas|fence|"
+    r"\b(?:load|store|exchange|swap|fetch_(?:add|sub|and|or|xor)|add|sub|bump|test_and_set|clear|cas|fence|"
     r"(?:try_)?compare_exchange(?:_weak|_strong)?)_(?:acquire|release|acq_rel|seq_cst)\s*\(|\bfull_fence\s*\(")
 STD_ORDER = re.compile(r"\bmemory_order(?:_|::)(?:acquire|release|acq_rel|seq_cst|consume)\b")
 RAW = re.compile(r"\bstd::atomic\b|\bstd::atomic_\w+|\bstd::memory_order|\bmemory_order_\w+|\b__atomic_\w+|\b__sync_\w+"

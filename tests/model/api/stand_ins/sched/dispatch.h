@@ -29,7 +29,7 @@ struct Choosing {  // instead of a random number: everything is tried
 struct Processor {
   TimerHeap timers;
   Choosing random;
-  std::uint32_t average_ns = 0;
+  base::Atom<std::uint32_t> average_ns{0};
 };
 
 struct World {
