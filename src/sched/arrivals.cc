@@ -177,7 +177,7 @@ void wake_for_queued_work(Processor* p) noexcept {
     if (view.suppressed() && p != nullptr) {
       // Stealing proved worthless just now: only a backlog that costs more than a wake is worth another try.
       const std::uint64_t backlog = scheduler.policy->backlog(*p);
-      if (backlog < 128 && backlog * p->average_ns < std::uint64_t{scheduler.settings.long_us} * 1000) return;
+      if (backlog < 128 && backlog * p->average_ns.load_relaxed() < std::uint64_t{scheduler.settings.long_us} * 1000) return;
     }
     wake_passive(p);
   } else if (view.idle() > 0 && view.spinning() == 0) {

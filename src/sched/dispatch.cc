@@ -41,8 +41,9 @@ __attribute__((noinline)) void sample_dispatch(Processor& p) noexcept {
   const std::uint64_t now = os::ticks();
   const std::uint64_t ns = (now - p.sampled_at) * 1000 / os::ticks_per_us() / kGlobalInterval;
   p.sampled_at = now;
-  const std::uint64_t average = p.average_ns == Processor::kUnknownAverage ? ns : (p.average_ns + ns) / 2;
-  p.average_ns = static_cast<std::uint32_t>(std::min<std::uint64_t>(average, UINT32_MAX / 4));
+  const std::uint32_t before = p.average_ns.load_relaxed();
+  const std::uint64_t average = before == Processor::kUnknownAverage ? ns : (before + ns) / 2;
+  p.average_ns.store_relaxed(static_cast<std::uint32_t>(std::min<std::uint64_t>(average, UINT32_MAX / 4)));
   if (scheduler.idle.look().quiet()) return;
   p.watch.fetch_or_relaxed(kWatchSample);
   // What a few sleepers that run briefly have left in the queue is no reason; for all else that came since, somebody was woken then.

@@ -160,7 +160,8 @@ Machine* new_machine_locked(bool by_timer) noexcept {
     scheduler.free_machines = m->free_next;
     m->g0_sp = nullptr;
     m->must_exit = false;
-    m->fruitless = 0;
+    m->fruitless = m->suppressions = 0;
+    m->suppressed_until_ns = 0;
     m->stole_at = 0;
     m->handed = Runnable();
     m->placement.store_relaxed(Placement::kAwake);

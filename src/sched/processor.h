@@ -57,7 +57,8 @@ struct alignas(base::kCacheLine) Processor {
   std::uint32_t alternate = 0;
   std::uint32_t slot_streak = 0;  // apart from until_global: neighbours would be changed by a vector, which is slower
   static constexpr std::uint32_t kUnknownAverage = 1'000'000;  // taken for much until something is known
-  std::uint32_t average_ns = kUnknownAverage;                  // time between dispatches, sampled every 61st
+  base::Atom<std::uint32_t> average_ns{
+      kUnknownAverage};  // time between dispatches, sampled every 61st; thieves look at it, too
   std::uint64_t sampled_at = 0;
   std::uint32_t until_timers = 1;
 

@@ -18,7 +18,9 @@
 //   Spinning    active for spin_us; then *passive*: the M keeps P and spinner count but sleeps with a timer, 50 us doubling to
 //               passive_limit_ns, and at each look takes what has not moved since the last one. Only one M is passive.
 //   Judgement   a thief that is idle again within productive_us of a steal was not worth it; from the second in a row it skips
-//               active spinning and sleeps suppressed: woken only for a backlog worth a wake.
+//               active spinning and sleeps suppressed: woken only for a backlog worth a wake. It still looks around, but takes only what is
+//               worth it or has not moved, and each time for twice as long, until a steal was worth it: three goroutines that chat on one P would
+//               lose some per cent of their speed to a thief that tries again every 50 us.
 //   Retiring    P to the idle list and out of the spinners in one CAS; full fence; look at everything once more.
 //               (Pairs with publish; full fence; look at the idle word, in wake_for_queued_work.) Without that second look a
 //               wake-up can be lost: tests/model has the mutant.
@@ -30,6 +32,9 @@ namespace {
 
 constexpr std::uint32_t kFruitlessLimit = 2;
 constexpr std::uint32_t kFruitlessMax = 10;
+constexpr std::uint32_t kMostSuppressions = 6;       // the longest takes 3.2 ms
+constexpr std::int64_t kSuppressedLookNs = 200'000;  // meanwhile it looks around so often
+constexpr std::int64_t kForgottenNs = 10'000'000;    // after the last one, the next is short again
 constexpr std::int64_t kLeftAloneNs = 100'000;
 constexpr std::uint64_t kAgedUs = 3;  // a slot whose P has not dispatched for so long may be robbed
 
@@ -75,6 +80,10 @@ bool wait_for_bell(Machine& m, std::int64_t deadline_ns, RunnableList* ready = n
 }
 
 bool suppressed(const Machine& m) noexcept { return m.fruitless >= kFruitlessLimit; }
+void clear_suspicion(Machine& m) noexcept {
+  m.fruitless = m.suppressions = 0;
+  m.suppressed_until_ns = 0;
+}
 
 // Leaves the search with something to run; A22: the last spinner that finds work makes another one, if a P is idle.
 //   Brief work  (sleepers that do a little and sleep again) is not worth another thread, nor spinning after it: a thousand of them
@@ -101,7 +110,7 @@ void judge_last_steal(Machine& m) noexcept {
   const std::uint64_t busy = os::ticks() - m.stole_at;
   m.stole_at = 0;
   if (busy >= os::us_to_ticks(scheduler.settings.productive_us)) {
-    m.fruitless = 0;
+    clear_suspicion(m);
   } else if (m.fruitless < kFruitlessMax) {
     ++m.fruitless;
   }
@@ -207,6 +216,17 @@ bool sees_aged_work(const Processor& p, const Ticks& seen) noexcept {
   return false;
 }
 
+// What waits on another P takes longer than a steal is worth, if goroutines go on to run there for as long as they have.
+bool worth_stealing(const Processor& p) noexcept {
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) {
+    const Processor& other = *scheduler.processors[i];
+    if (other.id != p.id && std::uint64_t{scheduler.policy->backlog(other)} * other.average_ns.load_relaxed() >=
+                                std::uint64_t{scheduler.settings.productive_us} * 1000)
+      return true;
+  }
+  return false;
+}
+
 // Whoever makes something runnable next is watched: does it compute on? A slot filled by one that does is not left to its P.
 void sample_others(const Processor& p) noexcept {
   for (std::uint32_t i = 0; i < maxprocs(); ++i)
@@ -225,22 +245,22 @@ class PassiveWatch {
 
   // Sleeps and looks until there is something to run (returned), or a reason to go through the whole search again (none).
   Runnable run() noexcept {
-    bool quiet_sleep = suppressed(m_);
     std::int64_t period = scheduler.settings.passive_first_ns;
-    if (quiet_sleep) period <<= std::min<std::uint32_t>(m_.fruitless - kFruitlessLimit, 4);
+    suppressed_ = suppressed(m_);
+    if (suppressed_) begin_suppression();
     seen_.read();
     scheduler.passive.until_ns.store_relaxed(0);  // nobody interrupts us for a timer before we have read them all
-    scheduler.idle.set_passive(quiet_sleep);
+    scheduler.idle.set_passive(suppressed_);
     WEFT_DELAY_SITE("passive.before_check");
     Runnable found;
-    if (quiet_sleep || !work_exists(m_.p)) {
+    if (suppressed_ || !work_exists(m_.p)) {
       while (sleep(period)) {
-        if ((found = look(quiet_sleep))) break;
+        if ((found = look())) break;
         if (m_.p->attention.load_relaxed() != 0 || timers_due() || !another_is_busy(*m_.p)) break;
-        quiet_sleep = false;
         // Something waits in a slot: its P had its chance at the next look, not after the longest pause.
-        period = sees_aged_work(*m_.p, seen_) ? scheduler.settings.passive_first_ns
-                                              : std::min(period * 2, scheduler.settings.passive_limit_ns);
+        period = sees_aged_work(*m_.p, seen_)
+                     ? scheduler.settings.passive_first_ns
+                     : std::min(period * 2, suppressed_ ? kSuppressedLookNs : scheduler.settings.passive_limit_ns);
         seen_.read();
         sample_others(*m_.p);
       }
@@ -251,6 +271,15 @@ class PassiveWatch {
   }
 
  private:
+  // Or goes on with the one that somebody interrupted.
+  void begin_suppression() noexcept {
+    const std::int64_t now = os::now_ns();
+    if (now < m_.suppressed_until_ns) return;
+    if (now > m_.suppressed_until_ns + kForgottenNs) m_.suppressions = 0;
+    m_.suppressed_until_ns = now + (scheduler.settings.passive_first_ns << m_.suppressions);
+    if (m_.suppressions < kMostSuppressions) ++m_.suppressions;
+  }
+
   static bool timers_due() noexcept {
     const std::int64_t next = next_timer_ns();
     return next != TimerHeap::kNever && next <= os::now_ns();
@@ -272,21 +301,25 @@ class PassiveWatch {
       wait_for_bell(m_, wake_at, network_unwatched_for(kLeftAloneNs) ? &ready : nullptr);
     take_over(*m_.p, ready);
     if (scheduler.idle.look().passive()) return true;
-    m_.fruitless = 0;  // an urgent wake clears the suspicion
+    m_.fruitless = 0;
+    if (suppressed_) clear_suspicion(m_);  // the call was urgent
     return false;
   }
 
-  Runnable look(bool was_suppressed) noexcept {
+  Runnable look() noexcept {
     Processor& p = *m_.p;
     if (const Runnable own = scheduler.policy->next(p)) return own;  // of the network
     if (network_unwatched_for(kLeftAloneNs) && poll_network(p)) return scheduler.policy->next(p);
     if (sees_aged_work(p, seen_)) {
-      m_.fruitless = 0;
+      clear_suspicion(m_);
       if (const Runnable stolen = steal(p, true, &seen_)) return stolen;
     }
     if (const Runnable injected = take_injected(p)) return injected;
-    if (was_suppressed) {  // it has slept out its punishment
-      m_.fruitless = 0;
+    if (const Runnable background = take_idle_priority(p)) return background;
+    if (suppressed_) {
+      if (os::now_ns() < m_.suppressed_until_ns && !worth_stealing(p)) return Runnable();
+      m_.fruitless = 0;  // another try
+      suppressed_ = false;
       scheduler.idle.lift_suppression();
     }
     if (!scheduler.policy->has_stealable_work(&p)) return Runnable();
@@ -297,6 +330,7 @@ class PassiveWatch {
 
   Machine& m_;
   Ticks& seen_;
+  bool suppressed_ = false;
 };
 
 // --- retiring ---

@@ -58,7 +58,8 @@ constexpr std::uint32_t kBriefUs = 50;  // waking another thread for it, which c
 // Before its first sleep it is taken for one like the others that ran here of late.
 void note_run_between_sleeps(const Processor& p, Goroutine* g) noexcept {
   const std::uint32_t ran = static_cast<std::uint32_t>(os::ticks()) - g->woken_at;
-  const bool brief = WEFT_LIKELY(g->woken_at != 0) ? ran < os::us_to_ticks(kBriefUs) : p.average_ns < kBriefUs * 1000;
+  const bool brief =
+      WEFT_LIKELY(g->woken_at != 0) ? ran < os::us_to_ticks(kBriefUs) : p.average_ns.load_relaxed() < kBriefUs * 1000;
   g->habits.short_runner = brief ? kShortRunner : 0;
 }
 
