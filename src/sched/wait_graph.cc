@@ -2,6 +2,7 @@
 #include "sched/wait_graph.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "sched/dump.h"
 #include "sched/hooks.h"
@@ -13,8 +14,10 @@ std::uint32_t low_half(const void* address) noexcept {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address));
 }
 
-bool owns_stack_at(Goroutine* g, std::uint32_t stack) noexcept {
-  return stack - low_half(g->stack_bottom) < low_half(g->stack_top()) - low_half(g->stack_bottom);
+// Read once: the pages of a dead one, itself among them, may be given back to the system at any time, stopped world or not (StackPool::trim). Null: they
+// have been.
+const std::byte* stack_of(const Goroutine* g) noexcept {
+  return *const_cast<const std::byte* const volatile*>(&g->stack_bottom);
 }
 
 std::string name_of_goroutine(const Goroutine* g) {
@@ -34,8 +37,8 @@ WaitGraph::WaitGraph(const std::vector<Goroutine*>& live, const std::vector<Goro
   by_stack_.reserve(live.size() + dead.size());
   for (const auto* list : {&live, &dead})
     for (Goroutine* g : *list)
-      if (g->stack_bottom != nullptr) by_stack_.push_back(g);
-  std::ranges::sort(by_stack_, {}, [](const Goroutine* g) { return low_half(g->stack_bottom); });
+      if (const std::byte* bottom = stack_of(g); bottom != nullptr) by_stack_.push_back({low_half(bottom), g});
+  std::ranges::sort(by_stack_, {}, &Stack::bottom);
   for (const Goroutine* g : live) by_id_.emplace(g->id, g);
 }
 
@@ -53,18 +56,14 @@ WaitGraph::Holder WaitGraph::holder_in(const WaitFacts& facts) const {
     return {nullptr, true, "goroutine " + std::to_string(facts.holder_id) + ", which has not started yet"};
   }
   const std::uint32_t stack = facts.holder_stack;
-  auto found =
-      std::ranges::upper_bound(by_stack_, stack, {}, [](const Goroutine* g) { return low_half(g->stack_bottom); });
-  while (found != by_stack_.begin()) {
-    Goroutine* g = *--found;
-    if (!owns_stack_at(g, stack)) break;
-    const void* sp = g->sp.load_acquire();  // pairs: goroutine.sp
-    if (g->status.load_relaxed() == GStatus::kDead ||
-        (sp != nullptr && stack - low_half(g->stack_bottom) < low_half(sp) - low_half(g->stack_bottom)))
-      return {nullptr, true, "nobody any more: who took it has returned or ended without unlocking it"};
-    return {g, g->tenants <= 1, {}};
-  }
-  return {nullptr, true, "a plain thread"};
+  const auto above = std::ranges::upper_bound(by_stack_, stack, {}, &Stack::bottom);
+  if (above == by_stack_.begin()) return {nullptr, true, "a plain thread"};
+  const auto [bottom, g] = *std::prev(above);
+  if (stack - bottom >= low_half(g->stack_top()) - bottom) return {nullptr, true, "a plain thread"};
+  const void* sp = g->sp.load_acquire();  // pairs: goroutine.sp
+  if (g->status.load_relaxed() == GStatus::kDead || (sp != nullptr && stack - bottom < low_half(sp) - bottom))
+    return {nullptr, true, "nobody any more: who took it has returned or ended without unlocking it"};
+  return {g, g->tenants <= 1, {}};
 }
 
 const Goroutine* WaitGraph::next_of(const Goroutine* g) const {

@@ -43,7 +43,11 @@ class WaitGraph {
   Holder holder_in(const WaitFacts& facts) const;
   const Goroutine* next_of(const Goroutine* g) const;
 
-  std::vector<Goroutine*> by_stack_;  // by the low half of stack_bottom
+  struct Stack {
+    std::uint32_t bottom;  // the low half of its address
+    Goroutine* g;
+  };
+  std::vector<Stack> by_stack_;  // in order
   std::unordered_map<std::uint64_t, const Goroutine*> by_id_;
 };
 
