@@ -179,16 +179,24 @@ TEST_P(Time, a_reset_reaches_those_who_wait_already) {
     timer.reset(1ms);
     EXPECT_TRUE(earlier.join());
     EXPECT_EQ(selecting.join(), 0u);
-    // Later: the old time passes, and nothing comes.
-    timer.reset(10ms);
-    const auto start = Clock::now();
-    auto later = weft::spawn([&] {
-      timer.chan().recv();
-      return Clock::now() - start;
-    });
-    weft::this_goroutine::yield();
-    timer.reset(60ms);
-    EXPECT_GE(later.join(), 59ms);
+    // Later: the old time passes, and nothing comes. Where the machine was away until then, that was not seen: once more.
+    bool was_in_time = false;
+    for (int tries = 0; !was_in_time && tries < 50; ++tries) {
+      timer.reset(10ms);
+      const auto start = Clock::now();
+      auto later = weft::spawn([&] {
+        timer.chan().recv();
+        return Clock::now() - start;
+      });
+      weft::this_goroutine::yield();
+      timer.reset(60ms);
+      was_in_time = Clock::now() - start < 10ms;
+      const auto waited = later.join();
+      if (was_in_time) {
+        EXPECT_GE(waited, 59ms);
+      }
+    }
+    EXPECT_TRUE(was_in_time);
   });
 }
 
