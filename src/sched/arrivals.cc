@@ -128,17 +128,16 @@ void collect(Goroutine* g, RunnableList& out) noexcept {
 }
 
 bool place_sleepers(Processor& p, RunnableList& woken) noexcept {
-  constexpr std::size_t kFew = 16;
+  constexpr std::uint64_t kBriefTogetherUs = 200;  // what one has taken once is now and then three times what it takes
   const std::size_t count = woken.size();
-  const bool alone = count == 1;
-  bool brief = woken.size() <= kFew;
+  std::uint64_t all_us = count / 2;  // each takes a little at least
   while (const Runnable sleeper = woken.pop()) {
-    const bool runs_briefly = sleeper.goroutine()->habits.short_runner >= kShortRunner;
-    brief = brief && runs_briefly;
-    scheduler.policy->ready(p, sleeper, alone && runs_briefly ? Hint::kWake : Hint::kYield);
+    const std::uint32_t run_us = sleeper.goroutine()->runs_between_sleeps;
+    all_us += run_us;
+    scheduler.policy->ready(p, sleeper, count == 1 && run_us < kBriefUs ? Hint::kWake : Hint::kYield);
   }
   if (WEFT_UNLIKELY(!scheduler.inject.empty()) && place_injected_beside(p, count)) return false;
-  return brief;
+  return all_us < kBriefTogetherUs;
 }
 
 void submit(Runnable record) noexcept {

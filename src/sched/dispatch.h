@@ -39,8 +39,8 @@ void ready(Goroutine* g) noexcept;  // any thread; g is waiting
 // As ready(), for many at once: the caller places what `out` gets.
 void collect(Goroutine* g, RunnableList& out) noexcept;
 // Owner of p: sleepers whose time has come go to the back of its queue, in the order of their times; a single one that is known to run
-// briefly goes first (a ticker beside goroutines that compute would be late by the time slices of all of them). True: others need not be woken for them, for they are few
-// and known to run briefly (a wake costs more than they do).
+// briefly goes first (a ticker beside goroutines that compute would be late by the time slices of all of them). True: others need not be woken for them, for all
+// together will run briefly, as far as is known (a wake costs more than they do).
 bool place_sleepers(Processor& p, RunnableList& woken) noexcept;
 void submit(Runnable record) noexcept;    // any thread; a filled spawn record
 void inject(Runnable runnable) noexcept;  // any thread: to the global queue, and wakes whoever is needed

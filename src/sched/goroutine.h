@@ -49,6 +49,7 @@ enum GFlags : std::uint8_t {
   kGUnguarded = 8,  // no guard page under its stack: the canary is checked at each switch
   kGDetails = 16,   // has name, locals or a parent to clear at the end
 };
+inline constexpr std::uint32_t kBriefUs = 50;  // waking another thread for it, which comes in between, costs half of that
 inline constexpr std::uint8_t kShortRunner = 2;  // seen so often in a row to run briefly: expected to do so again
 inline constexpr std::uint8_t kLongRunnerMax = 4;
 inline constexpr std::uint8_t kGSlowSwitch = kGLocked | kGUnguarded;
@@ -78,7 +79,9 @@ struct alignas(base::kCacheLine) Goroutine {
   std::uint32_t wait_since_ms = 0;  // coarse clock
   std::uint32_t lock_depth = 0;     // lock_os_thread nesting
   std::uint32_t no_preempt = 0;     // depth of non-preemptible regions (the documents' m->locks)
-  std::uint32_t woken_at = 0;       // when it ran again after its last sleep; low bits of ticks
+  // Of one that sleeps now and then. While it runs: when it did again after its last sleep, low bits of ticks; 0: it has not slept.
+  // While it sleeps: for how long it will run then, by what it did before, in us.
+  std::uint32_t runs_between_sleeps = 0;
   Machine* locked_m = nullptr;
   std::byte* stack_bottom = nullptr;  // lowest usable address
   std::int32_t site = 0;

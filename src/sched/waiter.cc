@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sched/waiter.h"
 
+#include <algorithm>
+
 #include "sched/dispatch.h"
 #include "sched/timer_watch.h"
 #include "sched/world.h"
@@ -52,15 +54,23 @@ void start_timer(Timer* timer) noexcept {
 
 namespace {
 
-constexpr std::uint32_t kBriefUs = 50;  // waking another thread for it, which comes in between, costs half of that
+// How long goroutines have run here of late.
+std::uint64_t average_run_us(const Processor& p, std::uint64_t now) noexcept {
+  const std::uint32_t average = p.average_ns.load_relaxed();
+  if (WEFT_LIKELY(average != Processor::kUnknownAverage)) return average / 1000;
+  const std::uint32_t dispatched = kGlobalInterval - p.until_global;
+  return (now - p.sampled_at) / os::ticks_per_us() / std::max(dispatched, 1u);
+}
 
 // From the end of its last sleep to now: does it only ever do a little in between?
 // Before its first sleep it is taken for one like the others that ran here of late.
 void note_run_between_sleeps(const Processor& p, Goroutine* g) noexcept {
-  const std::uint32_t ran = static_cast<std::uint32_t>(os::ticks()) - g->woken_at;
-  const bool brief =
-      WEFT_LIKELY(g->woken_at != 0) ? ran < os::us_to_ticks(kBriefUs) : p.average_ns.load_relaxed() < kBriefUs * 1000;
-  g->habits.short_runner = brief ? kShortRunner : 0;
+  const std::uint64_t now = os::ticks();
+  const std::uint64_t ran_us = WEFT_LIKELY(g->runs_between_sleeps != 0)
+                                   ? (static_cast<std::uint32_t>(now) - g->runs_between_sleeps) / os::ticks_per_us()
+                                   : average_run_us(p, now);
+  g->runs_between_sleeps = static_cast<std::uint32_t>(std::min<std::uint64_t>(ran_us, UINT32_MAX));
+  g->habits.short_runner = ran_us < kBriefUs ? kShortRunner : 0;
 }
 
 void sleep_on(Processor* p, std::int64_t deadline_ns) noexcept {
@@ -75,7 +85,7 @@ void sleep_on(Processor* p, std::int64_t deadline_ns) noexcept {
   if (deadline_ns != os::kForever && p->timers.add_sleeper(g, deadline_ns)) timer_added(deadline_ns);
   park();  // off its heap again: nobody else ends a sleep
   // Here, not when its time came: waiting for a P is not running.
-  g->woken_at = static_cast<std::uint32_t>(os::ticks());
+  g->runs_between_sleeps = static_cast<std::uint32_t>(os::ticks());
 }
 
 }  // namespace

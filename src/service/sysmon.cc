@@ -282,8 +282,9 @@ class Sysmon {
         std::int64_t until = now + (trimming_                     ? kTrimPauseNs
                                     : options_.schedtrace_ns != 0 ? std::min(options_.schedtrace_ns, kIdleNs)
                                                                   : kIdleNs);
-        // Some M sleeps until the next timer, if the system lets it wake up.
+        // Some M sleeps until the next timer, if the system lets it wake up. Soon: it would have to wake us, too, and we would look closely again.
         const std::int64_t timer = sched::next_timer_ns();
+        if (timer < now + kSlowNs) return rest(now + kSlowNs, false);
         if (timer < until) until = std::min(until, std::max(now, timer) + 2 * kSlowNs);
         rest(until, true);
         return;
