@@ -5,7 +5,7 @@
 
 #include "api/start.h"
 #include "base/atomic.h"
-#include "os/ranked_mutex.h"
+#include "os/spin_lock.h"
 #include "sched/preempt.h"
 #include "sched/timer_heap.h"
 #include "sched/user_call.h"
@@ -95,7 +95,7 @@ class function_timer {
     sched::start_timer(&timer_);
   }
 
-  os::RankedMutex<base::Rank::kFunctionTimer> lock_;
+  os::RankedSpinLock<base::Rank::kFunctionTimer> lock_;
   base::Atom<std::uint32_t> references_;
   std::function<void()> function_;
   sched::Timer timer_;

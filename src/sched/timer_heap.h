@@ -6,8 +6,8 @@
 #include "base/atomic.h"
 #include "base/cache_line.h"
 #include "os/futex.h"
-#include "os/ranked_mutex.h"
 #include "sched/runnable.h"
+#include "sched/timer_lock.h"
 
 // Timers of one P: a 4-ary heap ordered by time.
 //   Owned by    lock_ (Rank::kTimers); next_ is read without it by anybody who wonders when to wake up.
@@ -96,7 +96,7 @@ class TimerHeap {
     if (!entry.is_sleeper()) entry.timer()->index = static_cast<std::uint32_t>(index);
   }
 
-  os::RankedMutex<base::Rank::kTimers> lock_;
+  TimerLock lock_;
   std::vector<Entry, base::CacheAlignedAllocator<Entry>> entries_ = decltype(entries_)(kRoot);
   base::Atom<std::int64_t> next_{kNever};
   base::Atom<std::size_t> size_{0};

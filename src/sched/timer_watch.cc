@@ -24,15 +24,6 @@ bool timers_are_many() noexcept {
   return false;
 }
 
-// The time was published before the heap's lock was given back, with an exchange: a full fence by itself on x86, no second one needed.
-inline void fence_after_unlock() noexcept {
-#if defined(__x86_64__) && !WEFT_TSAN
-  asm volatile("" ::: "memory");
-#else
-  base::full_fence();  // pairs: watcher.deadline
-#endif
-}
-
 }  // namespace
 
 TimerWake next_timer_wake() noexcept {
@@ -47,7 +38,7 @@ TimerWake next_timer_wake() noexcept {
 
 void timer_added(std::int64_t when_ns) noexcept {
   WEFT_DELAY_SITE("timer.added");
-  fence_after_unlock();  // pairs: watcher.deadline
+  base::full_fence();  // pairs: watcher.deadline
   if (scheduler.passive.m.load_relaxed() != nullptr && when_ns < scheduler.passive.until_ns.load_relaxed())
     wake_passive(os::current_p());
   Machine* poller = scheduler.poller.m.load_acquire();  // pairs: watcher.deadline

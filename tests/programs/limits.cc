@@ -317,7 +317,7 @@ WEFT_CASE(without_affinity_and_names) {
   return 0;
 }
 
-// Locks of channels have become some M's own when the barrier by which others take them away is forbidden (sched/channel_lock.cc).
+// Locks of channels have become some M's own when the barrier by which others take them away is forbidden (sched/paced_barrier.cc).
 // check: run --case=without_barrier_from_now_on
 // check: stdout ^done$
 WEFT_CASE(without_barrier_from_now_on) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/channel_lock.h"
+#include "sched/machine_owners.h"
 
 namespace weft::sched {
 namespace {
