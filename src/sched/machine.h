@@ -58,7 +58,7 @@ struct alignas(base::kCacheLine) Machine {
   std::uint32_t fruitless = 0;     // rule R.4: steals in a row that were not worth it
   std::uint32_t suppressions = 0;  // for that, in a row
   std::int64_t suppressed_until_ns = 0;
-  std::uint64_t stole_at = 0;      // ticks; 0: the last work was not stolen
+  std::uint64_t stole_at = 0;      // ticks, later by the barriers since; 0: the last work was not stolen
   std::uint32_t call_count = 0;
   std::uint32_t nested_calls = 0;
   std::uint64_t call_word = 0;  // the P's word while in a call

@@ -17,7 +17,8 @@
 //               spinner, retire. K1: with WEFT_DEBUG=search_order=seed global queue and network come after stealing, as the documents have it.
 //   Spinning    active for spin_us; then *passive*: the M keeps P and spinner count but sleeps with a timer, 50 us doubling to
 //               passive_limit_ns, and at each look takes what has not moved since the last one. Only one M is passive.
-//   Judgement   a thief that is idle again within productive_us of a steal was not worth it; from the second in a row it skips
+//   Judgement   a thief that is idle again within productive_us of a steal, not counting the time in barriers (what it stole was waiting for a lock
+//               that was another M's own), was not worth it; from the second in a row it skips
 //               active spinning and sleeps suppressed: woken only for a backlog worth a wake. It still looks around, but takes only what is
 //               worth it or has not moved, and each time for twice as long, until a steal was worth it: three goroutines that chat on one P would
 //               lose some per cent of their speed to a thief that tries again every 50 us.
@@ -32,7 +33,7 @@ namespace {
 
 constexpr std::uint32_t kFruitlessLimit = 2;
 constexpr std::uint32_t kFruitlessMax = 10;
-constexpr std::uint32_t kMostSuppressions = 6;       // the longest takes 3.2 ms
+constexpr std::uint32_t kMostSuppressions = 8;       // the longest takes 12.8 ms
 constexpr std::int64_t kSuppressedLookNs = 200'000;  // meanwhile it looks around so often
 constexpr std::int64_t kForgottenNs = 10'000'000;    // after the last one, the next is short again
 constexpr std::int64_t kLeftAloneNs = 100'000;
