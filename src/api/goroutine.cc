@@ -10,6 +10,7 @@
 #include "sched/locals.h"
 #include "sched/machines.h"
 #include "sched/preempt.h"
+#include "sched/sleep.h"
 #include "sched/trace_points.h"
 #include "sched/waiter.h"
 #include "weft/go.h"

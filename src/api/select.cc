@@ -17,11 +17,13 @@
 //              We may not wait: "nothing was ready" is true of one moment, not of several.
 //   3 Enqueue  under the same locks: a waiter per case, all with one Choice.
 //   4 Wake     the waiters that lost are taken off their lists by ourselves; whoever meets one before skips it (WaitList::pop).
-//   One wins   every waiter of a select has the same Choice, and so has the time limit: fire() is one CAS (choice.fired), so one
+//   One wins   every waiter of a select has the same Choice, and so has the time limit: fire() succeeds once, so one
 //              channel moves one element, and one waker wakes. A loser's element was never touched: it is moved only after pop().
 //   No loss    when the waiters are queued no channel was ready, under all locks. Whoever makes one ready later finds the waiter there.
 //   Two selects that face each other meet: the second to lock the channel they share sees the first one's waiter. A select does not
 //              meet itself: it looks before it queues. Waiters whose select has been decided are no partners (has_fired).
+//   Own        if all locks are this M's own and nobody else waits there, it will be this M who decides: then the Choice is its own, too
+//              (biased_flag.h). Whoever else comes has taken a lock away before, and takes one Choice away for it, or two, not a crowd's.
 //   Frames     the waiters are on our stack: we leave every list, under its lock, before we return. The winner was taken off by pop().
 //   Timers     nobody wakes those who wait for a timer's channel: they wake up at its time, which is read under its lock, or when it is
 //              changed, by who changes it.
@@ -132,6 +134,7 @@ class Select {
     if (WEFT_UNLIKELY(g == nullptr || deadline_ns_ != os::kForever || !try_lock_idle())) return wait_slowly(waiters);
     std::exception_ptr error;
     Choice choice;
+    if (WEFT_LIKELY(locks_are_own_)) choice.fired.give_to(*sched::MachineOwners::self());
     sched::begin_wait(g, reason(), this);
     Waiter* waiter = waiters;
     const select_case* const end = cases_ + count_;
@@ -147,12 +150,16 @@ class Select {
 
   // Locks all channels if none is locked, a timer's, or seems ready.
   bool try_lock_idle() noexcept {
+    locks_are_own_ = true;
     const select_case* const end = cases_ + count_;
     for (const select_case* one = cases_; one != end; ++one) {
       chan_core* channel = one->channel;
       if (channel == nullptr) continue;
       const bool locked = channel->lock().try_lock_unranked();
-      if (WEFT_LIKELY(locked && !channel->is_timer() && !channel->looks_ready(one->is_send))) continue;
+      if (WEFT_LIKELY(locked && !channel->is_timer() && !channel->looks_ready(one->is_send))) {
+        locks_are_own_ = locks_are_own_ && channel->lock().is_own() && channel->waiters(one->is_send).empty();
+        continue;
+      }
       if (locked) channel->lock().unlock_unranked();
       while (one != cases_)
         if ((--one)->channel != nullptr) one->channel->lock().unlock_unranked();
@@ -221,6 +228,7 @@ class Select {
   select_case* cases_;
   std::size_t count_;
   std::int64_t deadline_ns_;
+  bool locks_are_own_ = false;  // and nobody else waits; said by try_lock_idle()
 };
 
 }  // namespace

@@ -8,62 +8,21 @@
 #include <vector>
 
 #include "base/random.h"
-#include "os/process_barrier.h"
-#include "os/wait_list_lock.h"
+#include "support/test_owners.h"
 
 namespace weft::sched {
 namespace {
 
-constexpr unsigned kThreads = 4;
-
-// This test's threads; each that has a number may own locks.
-struct TestOwners {
-  using Owner = LockOwner;
-  using BackOff = os::BackOff;
-  static constexpr std::uint8_t kLookEvery = 2, kStreak = 4;
-
-  static inline thread_local Owner* current = nullptr;
-  static inline Owner owners[kThreads];
-  static inline bool allowed = true;
-  static inline std::atomic<long> biased{0}, revoked{0};
-
-  static Owner* self() { return current; }
-  static const Owner* find(Owner::Habit habit) { return &owners[Owner::number_of(habit) - 1]; }
-  static bool may_rely() {
-    if (allowed) ++biased;
-    return allowed;
-  }
-  static void light_fence() { base::compiler_fence(); }
-  static void heavy_fence() {
-    ++revoked;
-    ASSERT_TRUE(os::process_barrier());
-  }
-};
+using test::TestOwners;
 using Lock = BiasedLock<base::StdAtomics, TestOwners>;
 
-class BiasedLockTest : public testing::Test {
+class BiasedLockTest : public test::OwnersTest {
  protected:
-  void SetUp() override {
-    if (!os::enable_process_barrier()) GTEST_SKIP() << "this kernel has no such barrier";
-    for (unsigned i = 0; i < kThreads; ++i) TestOwners::owners[i].set_number(i + 1);
-    TestOwners::current = &TestOwners::owners[0];
-    TestOwners::allowed = true;
-    TestOwners::biased = TestOwners::revoked = 0;
-  }
-  void TearDown() override { TestOwners::current = nullptr; }
-
   static void use(Lock& lock, int times) {
     for (int i = 0; i < times; ++i) {
       lock.lock_unranked();
       lock.unlock_counted_unranked();
     }
-  }
-  template <class F>
-  static void on_another_thread(TestOwners::Owner* owner, F f) {
-    std::thread([&] {
-      TestOwners::current = owner;
-      f();
-    }).join();
   }
 
   Lock lock_;
@@ -105,6 +64,22 @@ TEST_F(BiasedLockTest, is_taken_once_also_by_its_owner) {
   lock_.unlock_unranked();
 }
 
+TEST_F(BiasedLockTest, tells_whether_it_is_in_use_or_only_owned) {
+  EXPECT_FALSE(lock_.seems_in_use());
+  lock_.lock_unranked();
+  EXPECT_TRUE(lock_.seems_in_use());
+  EXPECT_FALSE(lock_.is_own());
+  lock_.unlock_unranked();
+  use(lock_, 10);
+  ASSERT_TRUE(lock_.is_biased());
+  EXPECT_FALSE(lock_.seems_in_use());
+  lock_.lock_unranked();
+  EXPECT_TRUE(lock_.seems_in_use());
+  EXPECT_TRUE(lock_.is_own());
+  lock_.unlock_unranked();
+  EXPECT_FALSE(lock_.seems_in_use());
+}
+
 TEST_F(BiasedLockTest, goes_to_another_thread_that_wants_it) {
   use(lock_, 10);
   ASSERT_TRUE(lock_.is_biased());
@@ -139,9 +114,9 @@ TEST_F(BiasedLockTest, is_held_by_one_thread_at_a_time_while_it_changes_owners) 
   constexpr int kBursts = 10'000;
   std::atomic<long> total[2] = {0, 0};
   std::vector<std::thread> threads;
-  for (unsigned id = 0; id < kThreads; ++id)
+  for (unsigned id = 0; id < TestOwners::kThreads; ++id)
     threads.emplace_back([&, id] {
-      if (id + 1 < kThreads) TestOwners::current = &TestOwners::owners[id];  // the last one can own nothing
+      if (id + 1 < TestOwners::kThreads) TestOwners::current = &TestOwners::owners[id];  // the last one can own nothing
       base::Random random(id + 1);
       long mine[2] = {0, 0};
       for (int burst = 0; burst < kBursts; ++burst) {

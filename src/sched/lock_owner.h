@@ -13,7 +13,7 @@ class BasicLockOwner {
   // Number of a thread | whether the lock is its own.
   using Habit = std::uint16_t;
   static constexpr Habit kNobody = 0, kBiased = 1, kNumbers = 1 << 15;
-  static bool is_biased(Habit habit) noexcept { return (habit & kBiased) != 0; }
+  static constexpr bool is_biased(Habit habit) noexcept { return (habit & kBiased) != 0; }
   static std::uint32_t number_of(Habit habit) noexcept { return habit >> 1; }
 
   // A thread without a number uses locks as nobody, and owns none.

@@ -6,7 +6,9 @@
 #include "base/atomic.h"
 #include "os/note.h"
 #include "os/spin_lock.h"
+#include "sched/biased_flag.h"
 #include "sched/dispatch.h"
+#include "sched/machine_owners.h"
 #include "sched/preempt.h"
 #include "sched/timer_heap.h"
 
@@ -62,14 +64,13 @@ struct Waiter;
 struct Choice {
   // True: the caller decides the outcome, and wakes.
   bool fire(Waiter* by) noexcept {
-    std::uint32_t open = 0;
-    if (!fired.cas_acq_rel(open, 1)) return false;  // pairs: choice.fired
+    if (!fired.set()) return false;
     winner = by;
     return true;
   }
-  bool has_fired() const noexcept { return fired.load_acquire() != 0; }  // pairs: choice.fired
+  bool has_fired() const noexcept { return fired.is_set(); }
 
-  base::Atom<std::uint32_t> fired{0};
+  BiasedFlag<base::StdAtomics, MachineOwners> fired;
   Waiter* winner = nullptr;  // null: the time limit
 };
 
@@ -204,10 +205,6 @@ class Wait {
 
 // Wakes a waiter that pop() returned.
 inline void wake(Waiter* waiter) noexcept { waiter->who.wake(); }
-
-// Blocks the goroutine or thread until the time has come.
-void sleep_until(std::int64_t deadline_ns) noexcept;
-void sleep_for(std::int64_t ns) noexcept;
 
 // Starts a timer on the current P (any P for plain threads).
 void start_timer(Timer* timer) noexcept;

@@ -78,6 +78,12 @@ struct InterruptedAtomics {
     T exchange_acq_rel(T v, Where at = Where::current()) {
       return barrier->maybe_pass(), value_.exchange_acq_rel(v, at);
     }
+    bool cas_acquire(T& expected, T desired, Where at = Where::current()) {
+      return barrier->maybe_pass(), value_.cas_acquire(expected, desired, at);
+    }
+    bool cas_acq_rel(T& expected, T desired, Where at = Where::current()) {
+      return barrier->maybe_pass(), value_.cas_acq_rel(expected, desired, at);
+    }
 
    private:
     RelacyAtom<T, Mutation> value_;

@@ -231,7 +231,7 @@ TEST(ChanModel, finds_a_lock_without_order) {
   EXPECT_TRUE(is_caught_with<Buffered>({"spin_lock.h", Fault::kUnordered}, random_search(30'000)));
 }
 TEST(ChanModel, finds_a_choice_that_two_can_make) {
-  EXPECT_TRUE(is_caught_with<TimeLimit<false>>({"Choice::fire", Fault::kSplit}, random_search(30'000)));
+  EXPECT_TRUE(is_caught_with<TimeLimit<false>>({"::set_shared", Fault::kSplit}, random_search(30'000)));
 }
 TEST(ChanModel, finds_a_wake_up_without_order) {
   EXPECT_TRUE((is_caught_with<HandOff<false, false>>({"world.cc", Fault::kUnordered}, random_search(30'000))));

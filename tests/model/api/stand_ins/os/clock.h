@@ -11,7 +11,5 @@ inline std::int64_t now_ns() {
   if (rl::rand(2) == 1) model_now_ns += 2'000'000;
   return model_now_ns;
 }
-inline std::uint64_t ticks() { return static_cast<std::uint64_t>(now_ns()); }
-inline std::uint64_t us_to_ticks(std::uint64_t us) { return us * 1000; }
 
 }  // namespace weft::os

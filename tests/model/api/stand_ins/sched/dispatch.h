@@ -10,13 +10,7 @@
 // carries over what its caller has seen, as the run queues do (tests/model/park_ready_test.cc and run_queue_test.cc).
 namespace weft::sched {
 
-inline constexpr std::uint8_t kShortRunner = 2;
-
 struct Goroutine {
-  struct {
-    std::uint8_t short_runner = 0;
-  } habits;
-  std::uint32_t woken_at = 0;
   base::Atom<std::uint32_t> woken{0};
   std::uint64_t id = 0;
   bool is_waiting = false, is_ready = false;  // the simulation's own knowledge
@@ -29,7 +23,6 @@ struct Choosing {  // instead of a random number: everything is tried
 struct Processor {
   TimerHeap timers;
   Choosing random;
-  base::Atom<std::uint32_t> average_ns{0};
 };
 
 struct World {

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "sched/sleep.h"
+
+#include <algorithm>
+
+#include "os/note.h"
+#include "sched/dispatch.h"
+#include "sched/preempt.h"
+#include "sched/timer_watch.h"
+#include "sched/world.h"
+
+namespace weft::sched {
+namespace {
+
+// How long goroutines have run here of late.
+std::uint64_t average_run_us(const Processor& p, std::uint64_t now) noexcept {
+  const std::uint32_t average = p.average_ns.load_relaxed();
+  if (WEFT_LIKELY(average != Processor::kUnknownAverage)) return average / 1000;
+  const std::uint32_t dispatched = kGlobalInterval - p.until_global;
+  return (now - p.sampled_at) / os::ticks_per_us() / std::max(dispatched, 1u);
+}
+
+// From the end of its last sleep to now: does it only ever do a little in between?
+// Before its first sleep it is taken for one like the others that ran here of late.
+void note_run_between_sleeps(const Processor& p, Goroutine* g) noexcept {
+  const std::uint64_t now = os::ticks();
+  const std::uint64_t ran_us = WEFT_LIKELY(g->runs_between_sleeps != 0)
+                                   ? (static_cast<std::uint32_t>(now) - g->runs_between_sleeps) / os::ticks_per_us()
+                                   : average_run_us(p, now);
+  g->runs_between_sleeps = static_cast<std::uint32_t>(std::min<std::uint64_t>(ran_us, UINT32_MAX));
+  g->habits.short_runner = ran_us < kBriefUs ? kShortRunner : 0;
+}
+
+void sleep_on(Processor* p, std::int64_t deadline_ns) noexcept {
+  if (p == nullptr) {
+    os::Note note;
+    note.wait(deadline_ns);
+    return;
+  }
+  Goroutine* g = os::current_g();
+  note_run_between_sleeps(*p, g);
+  begin_wait(g, WaitReason::kSleep, nullptr);
+  if (deadline_ns != os::kForever && p->timers.add_sleeper(g, deadline_ns)) timer_added(deadline_ns);
+  park();  // off its heap again: nobody else ends a sleep
+  // Here, not when its time came: waiting for a P is not running.
+  g->runs_between_sleeps = static_cast<std::uint32_t>(os::ticks());
+}
+
+}  // namespace
+
+void sleep_until(std::int64_t deadline_ns) noexcept {
+  Processor* p = own_processor();
+  if (p != nullptr && deadline_ns <= os::now_ns()) return yield();
+  sleep_on(p, deadline_ns);
+}
+
+void sleep_for(std::int64_t ns) noexcept {
+  Processor* p = own_processor();
+  if (ns <= 0) return yield();
+  const std::int64_t now = os::now_ns();
+  sleep_on(p, ns >= os::kForever - now ? os::kForever : now + ns);
+}
+
+}  // namespace weft::sched

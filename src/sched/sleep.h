@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+
+namespace weft::sched {
+
+// Blocks the goroutine or thread until the time has come.
+void sleep_until(std::int64_t deadline_ns) noexcept;
+void sleep_for(std::int64_t ns) noexcept;
+
+}  // namespace weft::sched
