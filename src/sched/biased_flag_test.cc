@@ -10,15 +10,14 @@
 #include <vector>
 
 #include "base/random.h"
-#include "support/test_owners.h"
+#include "sched/test_owners.h"
 
 namespace weft::sched {
 namespace {
 
-using test::TestOwners;
 using Flag = BiasedFlag<base::StdAtomics, TestOwners>;
 
-class BiasedFlagTest : public test::OwnersTest {
+class BiasedFlagTest : public OwnersTest {
  protected:
   Flag flag_;
 };

@@ -8,15 +8,14 @@
 #include <vector>
 
 #include "base/random.h"
-#include "support/test_owners.h"
+#include "sched/test_owners.h"
 
 namespace weft::sched {
 namespace {
 
-using test::TestOwners;
 using Lock = BiasedLock<base::StdAtomics, TestOwners>;
 
-class BiasedLockTest : public test::OwnersTest {
+class BiasedLockTest : public OwnersTest {
  protected:
   static void use(Lock& lock, int times) {
     for (int i = 0; i < times; ++i) {

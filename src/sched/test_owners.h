@@ -11,10 +11,10 @@
 #include "sched/lock_owner.h"
 
 // Owners for tests of biased_lock.h and biased_flag.h: the test's threads; each that has a number may own something.
-namespace weft::test {
+namespace weft::sched {
 
 struct TestOwners {
-  using Owner = sched::LockOwner;
+  using Owner = LockOwner;
   using BackOff = os::BackOff;
   static constexpr unsigned kThreads = 4;
   static constexpr std::uint8_t kLookEvery = 2, kStreak = 4;
@@ -22,7 +22,7 @@ struct TestOwners {
   static inline thread_local Owner* current = nullptr;
   static inline Owner owners[kThreads];
   static inline bool allowed = true;
-  static inline std::atomic<long> biased{0}, revoked{0};
+  static inline std::atomic<long> biased{0}, revoked{0};  // raw atomic: compared with numbers by tests
 
   static Owner* self() { return current; }
   static const Owner* find(Owner::Habit habit) { return &owners[Owner::number_of(habit) - 1]; }
@@ -57,4 +57,4 @@ class OwnersTest : public testing::Test {
   }
 };
 
-}  // namespace weft::test
+}  // namespace weft::sched
