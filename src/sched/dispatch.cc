@@ -114,6 +114,22 @@ inline void clear_thread_state(const Machine& m) noexcept {
   m.exceptions->uncaught = 0;
 }
 
+// The last before its context is entered: what the thread keeps for a goroutine is the target's from here on. Put there by who resumes it, not by
+// the resumed side: so a switch may be the last call of a function, and what it returns to is that one's caller.
+inline void lend_thread_to(Goroutine* target, const Machine& m, bool fresh) noexcept {
+  arch::set_stack_guard(guard_of(target));
+  os::set_current_g(target);
+  if (!fresh) restore_thread_state(target, m);
+}
+// On the resumed side: nothing is left to do, but for sanitizers.
+inline void arrive() noexcept {
+#if WEFT_ASAN || WEFT_TSAN
+  Goroutine* resumed = os::current_g();
+  arch::fiber_arrive(resumed->fiber);
+  arch::fiber_acquire(resumed);
+#endif
+}
+
 // Takes a runnable goroutine that may still be on its way out of another thread. Null: not there yet.
 //   Who calls this on the stack of a goroutine that is itself published must not wait: the other thread may be waiting for
 //   just that goroutine (each leaves one for the other's). It goes to g0, which saves it, and waits there.
@@ -167,14 +183,10 @@ __attribute__((always_inline)) inline void switch_to(Goroutine* g, const Machine
                                                      bool fresh) noexcept {
   save_thread_state(g, m);
   WEFT_DELAY_SITE("switch.before_save");
-  arch::set_stack_guard(guard_of(target));
-  os::set_current_g(target);
+  lend_thread_to(target, m, fresh);
   arch::fiber_leave(g->fiber, target->fiber, false);
   weft_switch_context(reinterpret_cast<void**>(&g->sp), context, fresh);
-  Goroutine* resumed = os::current_g();
-  arch::fiber_arrive(resumed->fiber);
-  arch::fiber_acquire(resumed);
-  restore_thread_state(resumed, *os::current_m());
+  arrive();
 }
 
 // Returns on the resumed side.
@@ -275,9 +287,7 @@ void switch_to_system_stack(Goroutine* g) noexcept {
   os::set_current_g(nullptr);
   arch::fiber_leave(g->fiber, m.fiber, false);
   weft_switch_context(reinterpret_cast<void**>(&g->sp), m.g0_sp, false);
-  arch::fiber_arrive(g->fiber);
-  arch::fiber_acquire(g);
-  restore_thread_state(g, *os::current_m());
+  arrive();
 }
 
 void execute_on_system_stack(Machine& m, Runnable runnable) noexcept {
@@ -296,10 +306,9 @@ void execute_on_system_stack(Machine& m, Runnable runnable) noexcept {
     context = take_context(target);
     starts_running(p, target, false);
   }
-  arch::set_stack_guard(guard_of(target));
+  lend_thread_to(target, m, runnable.is_record());
   // Who asked while we searched asked the goroutine before: its word has just been overwritten.
   if (WEFT_UNLIKELY(p.attention.load_relaxed() != 0)) arch::set_stack_guard(arch::kGiveWay);
-  os::set_current_g(target);
   arch::fiber_leave(m.fiber, target->fiber, false);
   weft_switch_context(&m.g0_sp, context, runnable.is_record());
   arch::fiber_arrive(m.fiber);
@@ -481,8 +490,7 @@ extern "C" WEFT_NEVER_RETURNS __attribute__((used)) void weft_goroutine_main() {
     void* context = take_context(target);
     starts_running(p, target, false);
     scheduler.stacks.give(p, g);
-    arch::set_stack_guard(guard_of(target));
-    os::set_current_g(target);
+    lend_thread_to(target, m, false);
     arch::fiber_leave(g->fiber, target->fiber, true);
     arch::jump_context(context);
   }
