@@ -21,8 +21,8 @@
 //               or is looked at again under the lock.
 //   Orders      buffer and lists: the lock (spin_lock). The element and `success`, written before wake(): ready() to the switch, or
 //               the note. A try that sees the last element gone (chan.count) sees a close before it (chan.closed).
-//   Once        a waiter with a time limit or of a select can be wanted by several: Choice::fire is one CAS, the first decides, and
-//               only the first wakes (Choice::fire).
+//   Once        a waiter with a time limit or of a select can be wanted by several: Choice::fire() succeeds once, who did it decides, and
+//               wakes.
 //   Rejected    a lock-free ring for buffered channels: close, select and FIFO waiters would need a second protocol beside it.
 //               Waking before moving: the waiter's frame may be gone.
 namespace weft::detail {

@@ -23,7 +23,7 @@
 //   Two selects that face each other meet: the second to lock the channel they share sees the first one's waiter. A select does not
 //              meet itself: it looks before it queues. Waiters whose select has been decided are no partners (has_fired).
 //   Own        if all locks are this M's own and nobody else waits there, it will be this M who decides: then the Choice is its own, too
-//              (biased_flag.h). Whoever else comes has taken a lock away before, and takes one Choice away for it, or two, not a crowd's.
+//              (biased_flag.h). Whoever else comes has taken a lock away before, and takes one Choice away for it, not those of a crowd.
 //   Frames     the waiters are on our stack: we leave every list, under its lock, before we return. The winner was taken off by pop().
 //   Timers     nobody wakes those who wait for a timer's channel: they wake up at its time, which is read under its lock, or when it is
 //              changed, by who changes it.

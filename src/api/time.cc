@@ -34,24 +34,20 @@ class function_timer {
 
   // True: it had not fired.
   bool reset(std::int64_t when_ns) {
-    sched::own_processor();  // an exile comes back before it takes the lock: it may come back on another thread
-    const sched::NonPreemptible with_lock_held;
-    std::lock_guard guard(lock_);
-    const bool was_pending = disarm();
-    if (when_ns == forever) {
-      waits_for_ever_ = true;
-    } else {
-      const prepared_record record = prepare_record();
-      retain();
-      arm(record, when_ns);
-    }
-    return was_pending;
+    const bool fires = when_ns != forever;
+    const prepared_record next = fires ? prepare_record() : prepared_record{};
+    return with_lock([&] {
+      const Disarmed before = disarm();
+      waits_for_ever_ = !fires;
+      if (fires) {
+        retain();
+        arm(next, when_ns);
+      }
+      return before;
+    });
   }
   bool stop() noexcept {
-    sched::own_processor();
-    const sched::NonPreemptible with_lock_held;
-    std::lock_guard guard(lock_);
-    return disarm();
+    return with_lock([&] { return disarm(); });
   }
 
   void retain() noexcept { references_.fetch_add_relaxed(1); }
@@ -73,13 +69,32 @@ class function_timer {
     }
   };
 
-  bool disarm() noexcept {
-    const bool was_pending = sched::stop_timer(&timer_);
-    if (was_pending) {
-      abandon_record(armed_);            // its reference is never the last: the caller holds one
-      references_.fetch_sub_acq_rel(1);  // pairs: function_timer.references
+  struct Disarmed {
+    bool had_not_fired;
+    bool has_record;
+    prepared_record record;
+  };
+
+  // Records are made before and dropped after: their goroutine locals are copied and destroyed, which is the user's code, and may park.
+  template <class Change>
+  bool with_lock(Change change) noexcept {
+    sched::own_processor();  // an exile comes back before it takes the lock: it may come back on another thread
+    Disarmed before;
+    {
+      const sched::NonPreemptible with_lock_held;
+      std::lock_guard guard(lock_);
+      before = change();
     }
-    return std::exchange(waits_for_ever_, false) || was_pending;
+    if (before.has_record) {
+      abandon_record(before.record);
+      references_.fetch_sub_acq_rel(1);  // never the last: the caller holds one; pairs: function_timer.references
+    }
+    return before.had_not_fired;
+  }
+
+  Disarmed disarm() noexcept {
+    const bool was_pending = sched::stop_timer(&timer_);
+    return {std::exchange(waits_for_ever_, false) || was_pending, was_pending, armed_};
   }
 
   // The caller has counted the record's reference.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <sched.h>
+#include <ctime>
 
 #include "base/atomic.h"
 #include "os/ranked_mutex.h"
@@ -34,11 +35,19 @@ class BackOff {
  public:
   void wait() noexcept {
     if (failures_++ >= 3) sched_yield();
+    if (WEFT_UNLIKELY(failures_ >= kHopeless)) return sleep();
     base::cpu_relax(pauses_);
     if (pauses_ < 512) pauses_ *= 2;
   }
 
  private:
+  // The holder has lost its CPU, perhaps to us: who has a real-time priority yields to nobody of a lower one.
+  static constexpr unsigned kHopeless = 200;
+  __attribute__((noinline)) static void sleep() noexcept {
+    const timespec pause{0, 50'000};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+  }
+
   unsigned pauses_ = 64;
   unsigned failures_ = 0;
 };

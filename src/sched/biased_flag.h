@@ -63,6 +63,7 @@ class BiasedFlag {
   }
 
   __attribute__((noinline)) bool set_anothers() noexcept {
+    if (is_set()) return false;  // by its owner or anybody
     typename Owners::BackOff back_off;
     Habit habit = owner_.load_relaxed();
     if (Owner::is_biased(habit) && owner_.cas_acquire(habit, kTaking)) {  // pairs: flag.owner

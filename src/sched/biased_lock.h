@@ -69,8 +69,10 @@ class BiasedLock {
   bool is_biased() const noexcept { return Owner::is_biased(habit_.load_relaxed()); }
   // To the holder: whether it is its own.
   bool is_own() const noexcept { return mine_.load_relaxed(); }
-  // Of one moment: somebody holds it, rather than only owns it.
-  bool seems_in_use() const noexcept { return is_biased() ? mine_.load_relaxed() : taken_.load_relaxed(); }
+  // Of one moment: somebody holds it, or is taking it away, rather than only owns it.
+  bool seems_in_use() const noexcept {
+    return revoking_.load_relaxed() || (is_biased() ? mine_.load_relaxed() : taken_.load_relaxed());
+  }
 
  private:
   __attribute__((always_inline)) bool try_own(Owner& self) noexcept {

@@ -200,6 +200,38 @@ TEST_P(Time, a_reset_reaches_those_who_wait_already) {
   });
 }
 
+// Copied and destroyed when a timer's goroutine is prepared and dropped.
+struct GivesWay {
+  GivesWay() = default;
+  GivesWay(const GivesWay&) { weft::this_goroutine::yield(); }
+  GivesWay& operator=(const GivesWay&) = delete;
+  ~GivesWay() { weft::this_goroutine::yield(); }
+};
+weft::goroutine_local<GivesWay> gives_way(weft::inherit::copy);
+
+TEST_P(Time, the_users_code_runs_without_a_timers_lock) {
+  weft::run([] {
+    gives_way.get();
+    std::atomic<int> calls{0};
+    weft::timer timer = weft::after_func(1h, [&] { ++calls; });
+    auto stopping = weft::spawn([&] {
+      int stopped = 0;
+      for (int i = 0; i < scaled(500); ++i) {
+        stopped += timer.stop();
+        weft::this_goroutine::yield();
+      }
+      return stopped;
+    });
+    int pending = 0;
+    for (int i = 0; i < scaled(500); ++i) pending += timer.reset(1h);
+    const int stopped = stopping.join();
+    EXPECT_LE(pending + stopped, scaled(500) + 1) << "each reset makes it pending once, and each is ended once";
+    EXPECT_GT(pending + stopped, 0);
+    timer.stop();
+    EXPECT_EQ(calls, 0);
+  });
+}
+
 TEST_P(Time, a_timer_of_nothing_fires_at_once) {  // TM07
   weft::run([] {
     weft::timer reused(1h);
