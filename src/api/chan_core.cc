@@ -284,8 +284,22 @@ __attribute__((noinline)) chan_outcome chan_core::send_slowly(void* value, std::
 
 __attribute__((noinline)) chan_outcome chan_core::send_to_receiver(sched::Goroutine* g, void* value,
                                                                    std::int64_t deadline_ns) {
-  fetch_parked(receivers_.front(), first_waiting_);
-  if (Waiter* receiver = pop(receivers_)) return pass(*receiver, receiver->element, value);
+  Waiter* receiver = receivers_.front();
+  fetch_parked(receiver, first_waiting_);
+  if (WEFT_UNLIKELY(receiver->choice != nullptr)) return send_to_select(g, value, deadline_ns);
+  receivers_.take_off(receiver);
+  return pass(*receiver, receiver->element, value);
+}
+
+// Or to one that waits with a time limit.
+__attribute__((noinline)) chan_outcome chan_core::send_to_select(sched::Goroutine* g, void* value,
+                                                                 std::int64_t deadline_ns) {
+  Waiter* receiver = receivers_.front();
+  if (WEFT_LIKELY(receiver->choice->fire_in_line(receiver))) {
+    receivers_.take_off(receiver);
+    return pass(*receiver, receiver->element, value);
+  }
+  if ((receiver = pop(receivers_)) != nullptr) return pass(*receiver, receiver->element, value);
   return send_locked(g, value, deadline_ns);  // their selects had been decided: nobody is left
 }
 

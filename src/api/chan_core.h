@@ -118,6 +118,7 @@ class chan_core {
   // Between our stack and that of a waiter that pop() has made ours.
   chan_outcome pass(sched::Waiter& partner, void* to, void* from) noexcept;
   chan_outcome send_to_receiver(sched::Goroutine* g, void* value, std::int64_t deadline_ns);
+  chan_outcome send_to_select(sched::Goroutine* g, void* value, std::int64_t deadline_ns);
   chan_outcome receive_now(void* storage);
   chan_outcome receive_buffered(void* storage, std::size_t count);
   chan_outcome receive_slowly(void* storage, std::int64_t deadline_ns);

@@ -115,8 +115,8 @@ class Select {
     return ready ? kAgain : no_case;
   }
 
-  // In line, as all between select_among() and park(): each return after a switch is one that the processor does not foresee, for what it has
-  // seen called last are the other goroutine's callers (5 ns).
+  // In line, as all between select_among() and park(): the returns after a switch are those that the processor does not foresee, for what it has
+  // seen called last are the other goroutine's callers.
   __attribute__((always_inline)) std::size_t wait_for_one() {
     // Raw memory: a waiter is made when its case is queued, and most selects have fewer than kOnStack.
     alignas(Waiter) std::byte few[kOnStack * sizeof(Waiter)];
@@ -125,7 +125,7 @@ class Select {
   }
   __attribute__((noinline)) std::size_t wait_for_one_of_many() {
     const auto many = std::make_unique_for_overwrite<std::byte[]>(count_ * sizeof(Waiter));
-    return wait_with(reinterpret_cast<Waiter*>(many.get()));
+    return wait_slowly(reinterpret_cast<Waiter*>(many.get()));
   }
 
   __attribute__((always_inline)) std::size_t wait_with(Waiter* waiters) {
@@ -149,7 +149,7 @@ class Select {
   }
 
   // Locks all channels if none is locked, a timer's, or seems ready.
-  bool try_lock_idle() noexcept {
+  __attribute__((always_inline)) bool try_lock_idle() noexcept {
     locks_are_own_ = true;
     const select_case* const end = cases_ + count_;
     for (const select_case* one = cases_; one != end; ++one) {
@@ -168,7 +168,7 @@ class Select {
     return true;
   }
 
-  // With a time limit, on a plain thread, or beside others who use the channels.
+  // With a time limit, on a plain thread, beside others who use the channels, or with many cases.
   __attribute__((noinline)) std::size_t wait_slowly(Waiter* waiters) {
     CaseLocks locks(cases_, count_);
     locks.lock();

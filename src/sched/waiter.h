@@ -62,8 +62,9 @@ class Sleeper {
 struct Waiter;
 
 struct Choice {
-  // True: the caller decides the outcome, and wakes.
-  bool fire(Waiter* by) noexcept {
+  // True: the caller decides the outcome, and wakes. Not in line: most waiters have no choice, and who pops them would save registers for it.
+  __attribute__((noinline)) bool fire(Waiter* by) noexcept { return fire_in_line(by); }
+  __attribute__((always_inline)) bool fire_in_line(Waiter* by) noexcept {
     if (!fired.set()) return false;
     winner = by;
     return true;
@@ -121,18 +122,22 @@ class WaitList {
   // dropped: `dropped` counts them, for who must know that they have not left yet.
   Waiter* pop(std::uint32_t* dropped = nullptr) noexcept {
     while (Waiter* waiter = front()) {
-      Waiter* next = waiter->next;
-      first_.store_relaxed(next);
-      if (WEFT_LIKELY(next == nullptr)) {
-        last_ = nullptr;
-      } else {
-        next->previous = nullptr;
-      }
-      waiter->queued = false;
-      if (waiter->choice == nullptr || waiter->choice->fire(waiter)) return waiter;
+      take_off(waiter);
+      if (WEFT_LIKELY(waiter->choice == nullptr) || waiter->choice->fire(waiter)) return waiter;
       if (dropped != nullptr) ++*dropped;
     }
     return nullptr;
+  }
+  // The front one; if it has a Choice, that has been decided for it.
+  __attribute__((always_inline)) void take_off(Waiter* first) noexcept {
+    Waiter* next = first->next;
+    first_.store_relaxed(next);
+    if (WEFT_LIKELY(next == nullptr)) {
+      last_ = nullptr;
+    } else {
+      next->previous = nullptr;
+    }
+    first->queued = false;
   }
   void remove(Waiter& waiter) noexcept {
     if (!waiter.queued) return;
