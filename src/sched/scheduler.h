@@ -43,7 +43,7 @@ struct Settings {
   std::int64_t idle_thread_exit_ns = 10'000'000'000;
   std::int64_t slice_ns = 10'000'000;
   std::int64_t trim_interval_ns = 2'500'000'000;
-  std::int64_t timer_window_ns = 230'000;  // timers that are due so close together may go together, when there are many
+  std::int64_t timer_window_ns = 250'000;  // timers that are due so close together may go together, when there are many
   bool preempt = true;
   bool preempt_always = false;      // test: give way at every check
   bool wake_on_last_p = false;      // A53: WEFT_DEBUG=wake_place=last

@@ -10,6 +10,7 @@
 #include "sched/hooks.h"
 #include "sched/machines.h"
 #include "sched/timer_watch.h"
+#include "sched/wake_lateness.h"
 #include "sched/world.h"
 
 // An M without work: where it looks, how long it spins, when it gives its P up.
@@ -78,6 +79,20 @@ bool wait_for_bell(Machine& m, std::int64_t deadline_ns, RunnableList* ready = n
   }
   if (seen == Placement::kPlaced) os::return_to_all_cpus();
   return rung;
+}
+
+constinit WakeLateness wake_lateness;
+
+// As wait_for_bell(), until a timer is due: asks for a little earlier, and waits for the rest awake.
+bool wait_for_timer(Machine& m, std::int64_t due_ns, RunnableList* ready) noexcept {
+  const std::int64_t asked = due_ns - wake_lateness.head_start_ns();
+  const bool sleeps = os::now_ns() < asked;
+  if (wait_for_bell(m, asked, ready)) return true;
+  if (ready != nullptr && !ready->empty()) return false;
+  std::int64_t now = os::now_ns();
+  if (sleeps) wake_lateness.note(now - asked);
+  for (; now < due_ns && due_ns - now <= WakeLateness::kMostNs; now = os::now_ns()) base::cpu_relax(8);
+  return false;
 }
 
 bool suppressed(const Machine& m) noexcept { return m.fruitless >= kFruitlessLimit; }
@@ -298,8 +313,10 @@ class PassiveWatch {
     WEFT_DELAY_SITE("passive.before_sleep");
     // A busy P that looks at the network often is left alone with it.
     RunnableList ready;
-    if (scheduler.idle.look().passive())
-      wait_for_bell(m_, wake_at, network_unwatched_for(kLeftAloneNs) ? &ready : nullptr);
+    if (scheduler.idle.look().passive()) {
+      RunnableList* watched = network_unwatched_for(kLeftAloneNs) ? &ready : nullptr;
+      wake_at == timers.at_ns ? wait_for_timer(m_, wake_at, watched) : wait_for_bell(m_, wake_at, watched);
+    }
     take_over(*m_.p, ready);
     if (scheduler.idle.look().passive()) return true;
     m_.fruitless = 0;
@@ -464,11 +481,14 @@ bool wait_for_processor(Machine& m) noexcept {
     if (WEFT_UNLIKELY(scheduler.starvation.on())) scheduler.starvation.visit();
     std::int64_t wake_at = TimerHeap::kNever;
     const bool polls = may_poll && become_poller(m, wake_at);
-    wake_at = std::min(wake_at, os::now_ns() + scheduler.settings.idle_thread_exit_ns);
+    const std::int64_t exit_at = os::now_ns() + scheduler.settings.idle_thread_exit_ns;
+    const bool for_timer = polls && wake_at <= exit_at;
+    wake_at = std::min(wake_at, exit_at);
     scheduler.shared_counters.add(Counter::kParks);
     RunnableList ready;
     const bool watches = should_watch_network();
-    const bool rung = wait_for_bell(m, wake_at, watches ? &ready : nullptr);
+    RunnableList* watched = watches ? &ready : nullptr;
+    const bool rung = for_timer ? wait_for_timer(m, wake_at, watched) : wait_for_bell(m, wake_at, watched);
     if (polls) scheduler.poller.m.store_release(nullptr);  // pairs: watcher.deadline
     if (!ready.empty()) {
       if (m.next_p.load_acquire() == nullptr && come_back(m)) {  // pairs: machine.next_p
