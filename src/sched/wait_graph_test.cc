@@ -29,7 +29,7 @@ TEST(WaitGraph, is_made_while_stacks_are_given_back) {
     held.lock();
     auto waiting = spawn([&] { held.lock(), held.unlock(); });
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    for (int i = 0; std::chrono::steady_clock::now() < end; ++i) {
+    while (std::chrono::steady_clock::now() < end) {
       // More than a P keeps for itself, all at once.
       latch all(400);
       wait_group group;
