@@ -27,24 +27,11 @@ class RankedMutex {
 
   void lock() noexcept {
     note_rank_taken(R);
-    lock_nested();
-  }
-  bool try_lock() noexcept {
-    std::uint32_t state = kFree;
-    if (!word_.cas_acquire(state, kHeld)) return false;  // pairs: ranked_mutex
-    note_rank_taken(R);
-    return true;
-  }
-  void unlock() noexcept {
-    note_rank_released(R);
-    unlock_nested();
-  }
-  // For the places that hold two of one rank, and say why that cannot go wrong.
-  void lock_nested() noexcept {
     std::uint32_t state = kFree;
     if (WEFT_UNLIKELY(!word_.cas_acquire(state, kHeld))) lock_slow();  // pairs: ranked_mutex
   }
-  void unlock_nested() noexcept {
+  void unlock() noexcept {
+    note_rank_released(R);
     if (word_.exchange_acq_rel(kFree) == kContended) futex_wake(word_);  // pairs: ranked_mutex
   }
 

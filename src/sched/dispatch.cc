@@ -11,6 +11,7 @@
 #include "sched/machines.h"
 #include "sched/preempt.h"
 #include "sched/spawn.h"
+#include "sched/thread_state.h"
 #include "sched/trace_points.h"
 #include "sched/traced_moves.h"
 #include "sched/traced_wait.h"
@@ -97,22 +98,6 @@ inline Runnable pick(Processor& p) noexcept {
 }
 
 // --- the switch ---
-
-inline void save_thread_state(Goroutine* g, const Machine& m) noexcept {
-  g->saved_errno = *m.errno_address;
-  g->caught_exceptions = m.exceptions->caught;
-  g->uncaught_exceptions = m.exceptions->uncaught;
-}
-inline void restore_thread_state(const Goroutine* g, const Machine& m) noexcept {
-  *m.errno_address = g->saved_errno;
-  m.exceptions->caught = g->caught_exceptions;
-  m.exceptions->uncaught = g->uncaught_exceptions;
-}
-inline void clear_thread_state(const Machine& m) noexcept {
-  *m.errno_address = 0;
-  m.exceptions->caught = nullptr;
-  m.exceptions->uncaught = 0;
-}
 
 // The last before its context is entered: what the thread keeps for a goroutine is the target's from here on. Put there by who resumes it, not by
 // the resumed side: so a switch may be the last call of a function, and what it returns to is that one's caller.

@@ -6,7 +6,7 @@
 
 namespace weft::sched {
 
-// What a thread needs to have locks of its own (biased_lock.h).
+// What a thread needs to have locks and flags of its own (biased_lock.h, biased_flag.h).
 template <class Atomics>
 class BasicLockOwner {
  public:
@@ -21,7 +21,7 @@ class BasicLockOwner {
   Habit uses() const noexcept { return owns_ & ~kBiased; }
   void set_number(std::uint32_t number) noexcept { owns_ = static_cast<Habit>(number << 1 | kBiased); }
 
-  typename Atomics::template atom<void*> window{nullptr};  // the lock it is about to take as its own
+  typename Atomics::template atom<void*> window{nullptr};  // the lock or flag it is about to take as its own
 
  private:
   Habit owns_ = kBiased;  // nobody's: no lock has it

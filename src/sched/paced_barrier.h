@@ -5,8 +5,8 @@
 
 namespace weft::sched {
 
-// The process's barrier for those who do without locked operations as long as nobody else comes (biased_lock.h, next_slot.h): they ask before they
-// begin to, whoever comes passes the barrier.
+// The process's barrier for those who do without locked operations as long as nobody else comes (biased_lock.h, next_slot.h, and
+// biased_flag.h behind the locks): they ask before they begin to, whoever comes passes the barrier.
 //   Pace     a barrier takes 5 to 100 us, and an interrupt of every CPU. After each one, and after each thing that became somebody's own, nothing
 //            does for a multiple of that time: what changes hands all the time costs what locked operations do.
 struct PacedBarrier {

@@ -4,13 +4,12 @@
 #include <mutex>
 
 #include "base/delay_site.h"
-#include "os/affinity.h"
 #include "os/clock.h"
 #include "sched/dispatch.h"
 #include "sched/hooks.h"
+#include "sched/machine_sleep.h"
 #include "sched/machines.h"
 #include "sched/timer_watch.h"
-#include "sched/wake_lateness.h"
 #include "sched/world.h"
 
 // An M without work: where it looks, how long it spins, when it gives its P up.
@@ -46,54 +45,6 @@ struct Ticks {
     for (std::uint32_t i = 0; i < maxprocs(); ++i) at[i] = scheduler.processors[i]->tick.load_relaxed();
   }
 };
-
-// Sleeps in the netpoller, unless another M does. True: it did, and `rung` says whether somebody woke it on purpose.
-bool block_in_network(Machine& m, std::int64_t deadline_ns, RunnableList& ready, bool& rung) noexcept {
-  NetworkWatch& network = scheduler.network;
-  Machine* nobody = nullptr;
-  if (!network.blocked.cas_acq_rel(nobody, &m)) return false;  // pairs: network.blocked
-  WEFT_DELAY_SITE("network.before_block");
-  if (m.note.begin_elsewhere()) {
-    network.source.load_acquire()->wait(deadline_ns, ready);  // pairs: network.source
-    rung = m.note.end_elsewhere();
-    network.looked_at_ns.store_relaxed(os::now_ns());
-  } else {
-    rung = true;
-  }
-  network.blocked.store_release(nullptr);  // pairs: network.blocked
-  return true;
-}
-
-// Sleeps; wakers may place the M meanwhile, and only then. With `ready` it watches the descriptors too, if nobody does.
-bool wait_for_bell(Machine& m, std::int64_t deadline_ns, RunnableList* ready = nullptr) noexcept {
-  m.slept_on_cpu.store_relaxed(sched_getcpu());
-  m.placement.store_release(Placement::kAsleep);  // pairs: placement
-  bool rung = false;
-  if (ready == nullptr || !block_in_network(m, deadline_ns, *ready, rung)) rung = m.note.wait(deadline_ns);
-  Placement seen = Placement::kAsleep;
-  while (seen != Placement::kAwake && !m.placement.cas_acquire(seen, Placement::kAwake)) {  // pairs: placement
-    if (seen == Placement::kPlacing) {
-      sched_yield();
-      seen = Placement::kAsleep;
-    }
-  }
-  if (seen == Placement::kPlaced) os::return_to_all_cpus();
-  return rung;
-}
-
-constinit WakeLateness wake_lateness;
-
-// As wait_for_bell(), until a timer is due: asks for a little earlier, and waits for the rest awake.
-bool wait_for_timer(Machine& m, std::int64_t due_ns, RunnableList* ready) noexcept {
-  const std::int64_t asked = due_ns - wake_lateness.head_start_ns();
-  const bool sleeps = os::now_ns() < asked;
-  if (wait_for_bell(m, asked, ready)) return true;
-  if (ready != nullptr && !ready->empty()) return false;
-  std::int64_t now = os::now_ns();
-  if (sleeps) wake_lateness.note(now - asked);
-  for (; now < due_ns && due_ns - now <= WakeLateness::kMostNs; now = os::now_ns()) base::cpu_relax(8);
-  return false;
-}
 
 bool suppressed(const Machine& m) noexcept { return m.fruitless >= kFruitlessLimit; }
 void clear_suspicion(Machine& m) noexcept {

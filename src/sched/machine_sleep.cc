@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "sched/machine_sleep.h"
+
+#include <sched.h>
+
+#include "base/delay_site.h"
+#include "os/affinity.h"
+#include "os/clock.h"
+#include "sched/machine.h"
+#include "sched/scheduler.h"
+#include "sched/wake_lateness.h"
+
+namespace weft::sched {
+namespace {
+
+constinit WakeLateness wake_lateness;
+
+// Sleeps in the netpoller, unless another M does. True: it did, and `rung` says whether somebody woke it on purpose.
+bool block_in_network(Machine& m, std::int64_t deadline_ns, RunnableList& ready, bool& rung) noexcept {
+  NetworkWatch& network = scheduler.network;
+  Machine* nobody = nullptr;
+  if (!network.blocked.cas_acq_rel(nobody, &m)) return false;  // pairs: network.blocked
+  WEFT_DELAY_SITE("network.before_block");
+  if (m.note.begin_elsewhere()) {
+    network.source.load_acquire()->wait(deadline_ns, ready);  // pairs: network.source
+    rung = m.note.end_elsewhere();
+    network.looked_at_ns.store_relaxed(os::now_ns());
+  } else {
+    rung = true;
+  }
+  network.blocked.store_release(nullptr);  // pairs: network.blocked
+  return true;
+}
+
+}  // namespace
+
+bool wait_for_bell(Machine& m, std::int64_t deadline_ns, RunnableList* ready) noexcept {
+  m.slept_on_cpu.store_relaxed(sched_getcpu());
+  m.placement.store_release(Placement::kAsleep);  // pairs: placement
+  bool rung = false;
+  if (ready == nullptr || !block_in_network(m, deadline_ns, *ready, rung)) rung = m.note.wait(deadline_ns);
+  Placement seen = Placement::kAsleep;
+  while (seen != Placement::kAwake && !m.placement.cas_acquire(seen, Placement::kAwake)) {  // pairs: placement
+    if (seen == Placement::kPlacing) {
+      sched_yield();
+      seen = Placement::kAsleep;
+    }
+  }
+  if (seen == Placement::kPlaced) os::return_to_all_cpus();
+  return rung;
+}
+
+bool wait_for_timer(Machine& m, std::int64_t due_ns, RunnableList* ready) noexcept {
+  const std::int64_t asked = due_ns - wake_lateness.head_start_ns();
+  const bool sleeps = os::now_ns() < asked;
+  if (wait_for_bell(m, asked, ready)) return true;
+  if (ready != nullptr && !ready->empty()) return false;
+  std::int64_t now = os::now_ns();
+  if (sleeps) wake_lateness.note(now - asked);
+  for (; now < due_ns && due_ns - now <= WakeLateness::kMostNs; now = os::now_ns()) base::cpu_relax(8);
+  return false;
+}
+
+}  // namespace weft::sched

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "sched/goroutine.h"
+#include "sched/machine.h"
+
+// What the C and C++ libraries keep in a thread, and is a goroutine's: errno, and the exceptions it is handling.
+namespace weft::sched {
+
+inline void save_thread_state(Goroutine* g, const Machine& m) noexcept {
+  g->saved_errno = *m.errno_address;
+  g->caught_exceptions = m.exceptions->caught;
+  g->uncaught_exceptions = m.exceptions->uncaught;
+}
+inline void restore_thread_state(const Goroutine* g, const Machine& m) noexcept {
+  *m.errno_address = g->saved_errno;
+  m.exceptions->caught = g->caught_exceptions;
+  m.exceptions->uncaught = g->uncaught_exceptions;
+}
+inline void clear_thread_state(const Machine& m) noexcept {
+  *m.errno_address = 0;
+  m.exceptions->caught = nullptr;
+  m.exceptions->uncaught = 0;
+}
+
+}  // namespace weft::sched
