@@ -487,8 +487,8 @@ if(WEFT_BUILD_MODEL)
     target_link_libraries(${target} PRIVATE weft_flags GTest::gtest_main)
   endfunction()
 
-  set(model_api_sources sched/waiter api/chan_core api/chan_timer api/condition_variable api/mutex api/select api/semaphore api/task_core
-    service/netpoll_descriptor)
+  set(model_api_sources sched/waiter sched/timer_heap api/chan_core api/chan_timer api/condition_variable api/countdown api/mutex api/select
+    api/semaphore api/task_core api/time api/wait_group service/netpoll_descriptor)
   list(TRANSFORM model_api_sources REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/\\1.cc")
   add_library(model_api STATIC EXCLUDE_FROM_ALL "${model_api}/world.cc" ${model_api_sources})
   weft_model_api_flags(model_api)

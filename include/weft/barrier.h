@@ -14,9 +14,14 @@ namespace weft {
 
 namespace detail {
 
+[[noreturn]] void throw_negative_barrier();
+
 class barrier_core {
  public:
-  barrier_core(std::ptrdiff_t expected, const char* name);
+  constexpr barrier_core(std::ptrdiff_t expected, const char* name)
+      : queue_(name), expected_(expected), missing_(expected) {
+    if (expected < 0) throw_negative_barrier();
+  }
   barrier_core(const barrier_core&) = delete;
 
   struct arrival {
@@ -55,8 +60,8 @@ class barrier {
     std::uint64_t phase_;
   };
 
-  explicit barrier(std::ptrdiff_t expected, CompletionFunction completion = CompletionFunction(),
-                   const char* name = nullptr)
+  constexpr explicit barrier(std::ptrdiff_t expected, CompletionFunction completion = CompletionFunction(),
+                             const char* name = nullptr)
       : core_(expected, name), completion_(std::move(completion)) {}
 
   static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max(); }

@@ -68,7 +68,7 @@ void deliver(storage_for<carried<T>>& storage, std::optional<T>& out) {
   struct guard {
     carried<T>* element;
     ~guard() { std::destroy_at(element); }
-  } destroy{&storage.element};
+  } destroy{std::addressof(storage.element)};
   if constexpr (is_boxed<T>) {
     out.emplace(std::move(*storage.element));
   } else {
@@ -144,19 +144,20 @@ class chan {
   bool operator==(const chan& other) const noexcept { return core_ == other.core_; }
   explicit operator bool() const noexcept { return core_ != nullptr; }
 
-  // for (auto& value : channel): until it is closed and drained.
+  // for (auto& value : channel): until it is closed and drained. The loop keeps the channel it began with, whatever becomes of
+  // the handle.
   class iterator {
    public:
     using value_type = T;
     using difference_type = std::ptrdiff_t;
     using iterator_category = std::input_iterator_tag;
     iterator() = default;
-    explicit iterator(chan* channel) : channel_(channel) { ++*this; }
+    explicit iterator(chan channel) : channel_(std::move(channel)) { ++*this; }
     T& operator*() const { return *value_; }
-    T* operator->() const { return &*value_; }
+    T* operator->() const { return std::addressof(*value_); }
     iterator& operator++() {
       value_.reset();
-      std::optional<T> next = channel_->recv();
+      std::optional<T> next = channel_.recv();
       if (next) value_.emplace(std::move(*next));
       return *this;
     }
@@ -164,11 +165,11 @@ class chan {
     bool operator==(std::default_sentinel_t) const { return !value_.has_value(); }
 
    private:
-    chan* channel_ = nullptr;
+    chan channel_ = nil();
     mutable std::optional<T> value_;
   };
   using sentinel = std::default_sentinel_t;
-  iterator begin() { return iterator(this); }
+  iterator begin() { return iterator(*this); }
   sentinel end() noexcept { return {}; }
 
   // For select and timers.

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -15,6 +14,8 @@
 
 #include "weft/chan.h"
 #include "weft/detail/clock.h"
+#include "weft/detail/launch.h"
+#include "weft/detail/timer_function.h"
 
 // Cancellation: a tree of contexts; cancelling one cancels all below it.
 namespace weft {
@@ -34,11 +35,12 @@ context make_stoppable(const context& parent, std::stop_token token);
 context make_uncancellable(const context& parent);
 context make_value_context(const context& parent, const std::type_info& type, std::shared_ptr<const void> value);
 void cancel_context(context_state* state, std::error_code error, std::exception_ptr cause);
-context_callback call_when_cancelled(const context& when, std::function<void()> function);
+context_callback call_when_cancelled(const context& when, timer_function function);  // its own in any case
 bool watch_context(const context& watched, context_watch& watch);
 }  // namespace detail
 
-// A cheap handle, safe to share between goroutines and threads.
+// A cheap handle, safe to share between goroutines and threads. When all handles are gone, those who still have the channel, the stop
+// token or a function registered hear of a cancellation from above, of the deadline and of the stop request all the same.
 class context {
  public:
   static context background() noexcept { return context(nullptr); }
@@ -74,15 +76,15 @@ class context {
   friend context detail::make_stoppable(const context&, std::stop_token);
   friend context detail::make_uncancellable(const context&);
   friend context detail::make_value_context(const context&, const std::type_info&, std::shared_ptr<const void>);
-  friend context_callback detail::call_when_cancelled(const context&, std::function<void()>);
+  friend context_callback detail::call_when_cancelled(const context&, detail::timer_function);
   friend bool detail::watch_context(const context&, detail::context_watch&);
   friend struct cancel_function;
   friend class context_callback;
   detail::context_state* state_;
 };
 
-// Idempotent; the first call decides the cause. All contexts below are cancelled when it returns; callbacks of their stop
-// tokens run after that, in the caller.
+// Idempotent; the first call decides the cause. All contexts below are cancelled when it returns (but for those that another call is about to
+// cancel at that moment); callbacks of their stop tokens run after that, in the caller.
 struct cancel_function {
   void operator()() const { (*this)(nullptr); }
   void operator()(std::exception_ptr cause) const {
@@ -123,7 +125,7 @@ class context_callback {
   bool stop() const;
 
  private:
-  friend context_callback detail::call_when_cancelled(const context&, std::function<void()>);
+  friend context_callback detail::call_when_cancelled(const context&, detail::timer_function);
   context_callback(context when, std::shared_ptr<detail::context_hook> hook)
       : when_(std::move(when)), hook_(std::move(hook)) {}
   context when_;
@@ -133,7 +135,8 @@ class context_callback {
 // Runs f in its own goroutine when the context is cancelled; at once if it is.
 template <class F>
 context_callback after_func(const context& when, F&& f) {
-  return detail::call_when_cancelled(when, std::function<void()>(std::forward<F>(f)));
+  detail::refuse_empty(f, "after_func");
+  return detail::call_when_cancelled(when, detail::make_timer_function(std::forward<F>(f)));
 }
 
 }  // namespace weft

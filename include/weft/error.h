@@ -2,6 +2,8 @@
 #pragma once
 #include <stdexcept>
 
+#include "weft/detail/errno.h"
+
 namespace weft {
 
 // Misuse that Go panics on, thrown in the caller; nothing is corrupted by it.

@@ -13,8 +13,10 @@
 #include "weft/detail/clock.h"
 #include "weft/detail/countdown.h"
 #include "weft/detail/deadline.h"
+#include "weft/error.h"
 
-// As std::promise and std::future, for goroutines and threads; errors are std::future_error.
+// As std::promise and std::future, for goroutines and threads; errors are std::future_error, but for a null exception_ptr, which
+// is none of them (logic_error).
 namespace weft {
 
 namespace detail {
@@ -144,7 +146,7 @@ class promise {
     detail::need(state_).set();
   }
   template <class U = T>
-    requires(!std::is_void_v<T> && !std::is_reference_v<T> && std::is_constructible_v<T, U &&>)
+    requires(!std::is_void_v<T> && !std::is_reference_v<T> && std::is_convertible_v<U &&, T>)
   void set_value(U&& value) {
     detail::need(state_).set(std::forward<U>(value));
   }
@@ -153,7 +155,10 @@ class promise {
   {
     detail::need(state_).set(std::addressof(value));
   }
-  void set_exception(std::exception_ptr error) { detail::need(state_).set_error(std::move(error)); }
+  void set_exception(std::exception_ptr error) {
+    if (error == nullptr) throw logic_error("weft: promise::set_exception: the exception_ptr is null");
+    detail::need(state_).set_error(std::move(error));
+  }
 
  private:
   void abandon() noexcept {

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "weft/detail/clock.h"
 #include "weft/detail/launch.h"
+#include "weft/detail/owned_call.h"
 #include "weft/detail/preemptible_scope.h"
 #include "weft/detail/task_core.h"
 #include "weft/error.h"
@@ -37,13 +39,8 @@ class goroutine_id {
 namespace detail {
 
 template <class State, class F>
-void run_for_task(State* state, F& f) {
-  struct guard {
-    State* state;
-    ~guard() {
-      if (state->finish()) destroy_state(state);
-    }
-  } end{state};
+  requires std::is_base_of_v<task_core, State>
+void call_for(State* state, F& f) {
   state->begin();
   if constexpr (requires { F::is_main; }) state->is_main = true;
   try {
@@ -55,6 +52,11 @@ void run_for_task(State* state, F& f) {
       throw;
     }
   }
+}
+template <class State>
+  requires std::is_base_of_v<task_core, State>
+void end_of_call(State* state) noexcept {
+  if (state->finish()) destroy_state(state);
 }
 
 template <class State, class C>
@@ -78,8 +80,7 @@ WEFT_ALWAYS_INLINE State* launch_task(prepared_task prepared, C&& closure) {
       if (state != nullptr) destroy_state(state);
     }
   } undo_state{state};
-  launch(prepared.spawn,
-         [state, closure = std::decay_t<C>(std::forward<C>(closure))]() mutable { run_for_task(state, closure); });
+  launch(prepared.spawn, owned_call<State, std::decay_t<C>>(state, std::forward<C>(closure)));
   undo_state.state = nullptr;
   return state;
 }
@@ -166,12 +167,12 @@ class [[nodiscard]] task {
 template <class F, class... A>
   requires(!std::is_same_v<std::decay_t<F>, go_options>)
 WEFT_ALWAYS_INLINE void go(F&& f, A&&... arguments) {
-  detail::refuse_empty(f);
+  detail::refuse_empty(f, "go");
   detail::launch(detail::prepare_record(), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...));
 }
 template <class F, class... A>
 WEFT_ALWAYS_INLINE void go(const go_options& options, F&& f, A&&... arguments) {
-  detail::refuse_empty(f);
+  detail::refuse_empty(f, "go");
   detail::launch(detail::prepare_record(options), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...));
 }
 
@@ -180,7 +181,7 @@ template <class F, class... A>
   requires(!std::is_same_v<std::decay_t<F>, go_options>)
 WEFT_ALWAYS_INLINE auto spawn(F&& f, A&&... arguments) {
   using result = std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...>;
-  detail::refuse_empty(f);
+  detail::refuse_empty(f, "spawn");
   return task<result>(
       detail::launch_task<detail::task_state<result>>(detail::prepare_task(sizeof(detail::task_state<result>)),
                                                       detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
@@ -188,7 +189,7 @@ WEFT_ALWAYS_INLINE auto spawn(F&& f, A&&... arguments) {
 template <class F, class... A>
 WEFT_ALWAYS_INLINE auto spawn(const go_options& options, F&& f, A&&... arguments) {
   using result = std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...>;
-  detail::refuse_empty(f);
+  detail::refuse_empty(f, "spawn");
   return task<result>(
       detail::launch_task<detail::task_state<result>>(detail::prepare_task(options, sizeof(detail::task_state<result>)),
                                                       detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
@@ -198,11 +199,11 @@ WEFT_ALWAYS_INLINE auto spawn(const go_options& options, F&& f, A&&... arguments
 template <class F>
 auto run(const options& wanted, F&& f) {
   using result = std::invoke_result_t<std::decay_t<F>&>;
-  detail::refuse_empty(f);
+  detail::refuse_empty(f, "run");
   detail::apply_options(wanted);
   using state_type = detail::task_state<result>;
-  task<result> main_task(
-      detail::launch_task<state_type>(detail::prepare_task(sizeof(state_type)), detail::main_closure<F>{&f}));
+  task<result> main_task(detail::launch_task<state_type>(detail::prepare_task(sizeof(state_type)),
+                                                         detail::main_closure<F>{std::addressof(f)}));
   struct returned {
     ~returned() { detail::run_returned(); }
   } note;
@@ -316,7 +317,7 @@ class goroutine_local {
     return *fresh.release();
   }
   T& operator*() { return get(); }
-  T* operator->() { return &get(); }
+  T* operator->() { return std::addressof(get()); }
 
  private:
   static void destroy(void* value) noexcept { delete static_cast<T*>(value); }

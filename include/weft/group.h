@@ -14,6 +14,8 @@
 namespace weft {
 
 // Structured concurrency: goroutines that end before the group does. The first exception cancels the others.
+// A group may be used again after wait(), and each wait() rethrows the first exception since the one before. Its context stays
+// cancelled, as errgroup's: goroutines may still hold it, and it was the first round's. Who needs a new one makes a new group.
 class group {
  public:
   group() : group(context::background()) {}
@@ -36,33 +38,11 @@ class group {
   // f() or f(const context&).
   template <class F>
   WEFT_ALWAYS_INLINE void go(F&& f) {
-    detail::refuse_empty(f);
-    chan<std::monostate> places = places_;
-    if (places) places.send({});
-    struct place {
-      chan<std::monostate> places;
-      ~place() {
-        if (places) places.try_recv();
-      }
-    } undo{places};
-    running_.go([this, places, f = std::decay_t<F>(std::forward<F>(f))]() mutable {
-      const place held{std::move(places)};
-      try {
-        if constexpr (std::is_invocable_v<std::decay_t<F>&, const context&>) {
-          f(context_);
-        } else {
-          f();
-        }
-      } catch (...) {
-        std::exception_ptr error = std::current_exception();
-        if (error == nullptr) throw;  // this_goroutine::exit()
-        fail(std::move(error));
-      }
-    });
-    undo.places = chan<std::monostate>::nil();
+    detail::refuse_empty(f, "group::go");
+    running_.go(member<std::decay_t<F>>(*this, place(places_), std::forward<F>(f)));
   }
 
-  // Waits for all; rethrows the first exception.
+  // Waits for all, and cancels ctx(), whose users have ended; rethrows the first exception, once.
   void wait() {
     running_.wait();
     cancel_();
@@ -82,21 +62,60 @@ class group {
   explicit group(std::pair<context, cancel_function> made)
       : context_(std::move(made.first)), cancel_(std::move(made.second)) {}
 
+  // One of those that the limit allows; waits for it.
+  class place {
+   public:
+    explicit place(const chan<std::monostate>& places) : places_(places) {
+      if (places_) places_.send({});
+    }
+    place(place&&) noexcept = default;
+    ~place() {
+      if (places_) places_.try_recv();
+    }
+
+   private:
+    chan<std::monostate> places_;  // nil: no limit, or moved from
+  };
+
+  // What a goroutine of the group runs. It keeps its place until its function has gone, with all that was captured.
+  template <class F>
+  class member {
+   public:
+    template <class G>
+    member(group& of, place held, G&& f) : of_(&of), held_(std::move(held)), function_(std::forward<G>(f)) {}
+    void operator()() {
+      try {
+        if constexpr (std::is_invocable_v<F&, const context&>) {
+          function_(of_->context_);
+        } else {
+          function_();
+        }
+      } catch (...) {
+        std::exception_ptr error = std::current_exception();
+        if (error == nullptr) throw;  // this_goroutine::exit()
+        of_->fail(std::move(error));
+      }
+    }
+
+   private:
+    group* of_;
+    place held_;
+    F function_;  // after the place: destroyed before it
+  };
+
   void fail(std::exception_ptr error) {
     {
       const std::lock_guard guard(mutex_);
-      if (error_ == nullptr && !failed_) error_ = error;
-      failed_ = true;
+      if (error_ == nullptr) error_ = error;
     }
     cancel_(error);
   }
 
   context context_;
   cancel_function cancel_;
-  wait_group running_;
+  wait_group running_{"goroutines of a group"};
   mutex mutex_;
-  std::exception_ptr error_;
-  bool failed_ = false;
+  std::exception_ptr error_;                                   // the first that no wait() has rethrown
   chan<std::monostate> places_ = chan<std::monostate>::nil();  // nil: no limit
 };
 

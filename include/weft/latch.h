@@ -10,10 +10,18 @@
 
 namespace weft {
 
+namespace detail {
+[[noreturn]] void throw_negative_latch();
+}  // namespace detail
+
 // Counts down once; whoever waits goes on when it reaches zero.
 class latch {
  public:
-  explicit latch(std::ptrdiff_t expected, const char* name = nullptr);  // negative: throws logic_error
+  // Negative: throws logic_error.
+  constexpr explicit latch(std::ptrdiff_t expected, const char* name = nullptr)
+      : countdown_(static_cast<std::uint64_t>(expected), name) {
+    if (expected < 0) detail::throw_negative_latch();
+  }
   latch(const latch&) = delete;
 
   static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max(); }

@@ -45,6 +45,7 @@ class mutex {
 
  private:
   friend struct detail::inspector;
+  friend class recursive_mutex;  // it goes by the name of its mutex
   // kLocked is the highest: unlocking what is not locked leaves bits above it.
   static constexpr std::uint32_t kWaiting = 1, kHandOver = 2, kOpen = 4, kLeaving = 8, kLocked = 16;
   static bool is_free(std::uint32_t state) noexcept { return state == 0 || (state & kOpen) != 0; }

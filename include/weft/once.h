@@ -24,7 +24,9 @@ class once_flag {
   bool begin() noexcept;  // true: the caller is to run the function
   void end(bool returned) noexcept;
 
+  friend struct detail::inspector;
   std::atomic<state> state_{state::untouched};
+  detail::holder_hint holder_;  // who runs the function
   detail::wait_queue queue_;
 };
 

@@ -41,7 +41,7 @@ class pool {
   pool(const pool&) = delete;
   ~pool() {
     while (auto* used = static_cast<node*>(core_.take(detail::pool_core::full))) {
-      std::destroy_at(&used->object);
+      std::destroy_at(std::addressof(used->object));
       delete used;
     }
     while (auto* unused = static_cast<node*>(core_.take(detail::pool_core::spare))) delete unused;
@@ -54,7 +54,7 @@ class pool {
       detail::pool_core& core;
       node* taken;
       ~guard() {
-        std::destroy_at(&taken->object);
+        std::destroy_at(std::addressof(taken->object));
         if (!core.put(detail::pool_core::spare, taken)) delete taken;
       }
     } end{core_, found};
@@ -63,11 +63,11 @@ class pool {
   void put(T object) {
     std::unique_ptr<node> place(static_cast<node*>(core_.take(detail::pool_core::spare)));
     if (place == nullptr) place = std::make_unique<node>();
-    std::construct_at(&place->object, std::move(object));
+    std::construct_at(std::addressof(place->object), std::move(object));
     if (core_.put(detail::pool_core::full, place.get())) {
       static_cast<void>(place.release());
     } else {
-      std::destroy_at(&place->object);
+      std::destroy_at(std::addressof(place->object));
     }
   }
 

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/detail/errno.h"
+
 // The runtime: one per process, started at first use.
 namespace weft {
 
@@ -44,7 +46,7 @@ struct stats {
 namespace runtime {
 
 int maxprocs();
-int set_maxprocs(int n);  // returns the old value; n < 1 or > 1024 throws std::invalid_argument
+int set_maxprocs(int n);  // returns the old value; n < 1 or > 1024 throws logic_error
 std::size_t num_goroutines();
 stats read_stats();  // without stopping the world
 void dump(std::ostream& out);

@@ -44,11 +44,11 @@ struct recv_case {
   }
 };
 
-// `Value` is T& or const T& (copied if this case wins) or T&& (moved if it wins).
+// `Value` is T&& (moved if this case wins), or T&, const T& or const T&& (copied if it wins: a const object is never moved from).
 template <class T, class Value, class F>
 struct send_case {
   static constexpr case_kind kind = case_kind::channel;
-  static constexpr bool is_copied = std::is_lvalue_reference_v<Value>;
+  static constexpr bool is_copied = !std::is_same_v<Value, T&&>;
   case_channel channel;
   std::remove_reference_t<Value>* value;
   F handler;
@@ -119,7 +119,7 @@ inline constexpr std::size_t channel_cases = (std::size_t{Cases::kind == case_ki
 }  // namespace detail
 
 // A handle that is named in a case must be left alone until select returns; its handler may change it. (`here` is for the library:
-// detail/case_channel.h.)
+// detail/case_channel.h.) A value is converted as for chan::send, never by an explicit constructor.
 template <class T, class F = detail::no_handler>
 [[nodiscard]] auto on_recv(const chan<T>& channel, F handler = {}, detail::full_expression&& here = {}) {
   return detail::recv_case<T, F>(channel, here, std::move(handler));
@@ -129,6 +129,7 @@ template <class T, class F = detail::no_handler>
   return detail::recv_case<T, F>(std::move(channel), std::move(handler));
 }
 template <class T, class V, class F = detail::no_handler>
+  requires std::is_convertible_v<V&&, T>
 [[nodiscard]] auto on_send(const chan<T>& channel, V&& value, F handler = {}, detail::full_expression&& here = {}) {
   if constexpr (std::is_same_v<std::remove_cvref_t<V>, T>) {
     return detail::send_case<T, V&&, F>(channel, here, std::addressof(value), std::move(handler));
@@ -137,6 +138,7 @@ template <class T, class V, class F = detail::no_handler>
   }
 }
 template <class T, class V, class F = detail::no_handler>
+  requires std::is_convertible_v<V&&, T>
 [[nodiscard]] auto on_send(chan<T>&& channel, V&& value, F handler = {}) {
   if constexpr (std::is_same_v<std::remove_cvref_t<V>, T>) {
     return detail::send_case<T, V&&, F>(std::move(channel), std::addressof(value), std::move(handler));
@@ -203,8 +205,8 @@ std::size_t select(Cases... cases) {
 }
 
 // Cases chosen at run time, for any number of waits. A value given as an lvalue, or of a trivially copyable type, is sent each
-// time its case wins; one that was moved in is sent once, and its case is then never ready, as a nil channel's. recv() and
-// send() return the index of their case. A handler may change the selector it was called by.
+// time its case wins; one that was moved in, or cannot be copied, is sent once, and its case is then never ready, as a nil
+// channel's. recv() and send() return the index of their case. A handler may change the selector it was called by.
 class selector {
  public:
   selector() = default;
@@ -215,9 +217,12 @@ class selector {
     return add(std::make_unique<recv_entry<T, F>>(std::move(channel), std::move(handler)));
   }
   template <class T, class V, class F = detail::no_handler>
+    requires std::is_convertible_v<V&&, T>
   std::size_t send(chan<T> channel, V&& value, F handler = {}) {
-    using entry_type = std::conditional_t<std::is_lvalue_reference_v<V> || std::is_trivially_copyable_v<T>,
-                                          send_entry<T, F>, send_once_entry<T, F>>;
+    // A type without a copy constructor may be trivially copyable all the same.
+    constexpr bool is_repeated =
+        std::is_copy_constructible_v<T> && (std::is_lvalue_reference_v<V> || std::is_trivially_copyable_v<T>);
+    using entry_type = std::conditional_t<is_repeated, send_entry<T, F>, send_once_entry<T, F>>;
     return add(std::make_unique<entry_type>(std::move(channel), T(std::forward<V>(value)), std::move(handler)));
   }
   std::size_t size() const noexcept { return cases_.size(); }
@@ -266,7 +271,7 @@ class selector {
       }
     }
     void describe(detail::select_case& out) override {
-      out = {value ? channel.core() : nullptr, value ? &*value : nullptr, true, false};
+      out = {value ? channel.core() : nullptr, value ? std::addressof(*value) : nullptr, true, false};
     }
     void finish(const detail::select_case&) override {
       value.reset();

@@ -14,10 +14,15 @@ namespace weft {
 
 namespace detail {
 
+[[noreturn]] void throw_bad_number_of_permits();
+
 // Permits, and those who wait for one, in order.
 class semaphore_core {
  public:
-  semaphore_core(std::ptrdiff_t desired, std::ptrdiff_t most, const char* name = nullptr);
+  constexpr semaphore_core(std::ptrdiff_t desired, std::ptrdiff_t most, const char* name = nullptr)
+      : state_(static_cast<std::uint64_t>(desired) * kOne), queue_(name) {
+    if (desired < 0 || desired > most) throw_bad_number_of_permits();
+  }
   semaphore_core(const semaphore_core&) = delete;
 
   bool try_acquire() noexcept {
@@ -48,7 +53,8 @@ class counting_semaphore {
   static_assert(LeastMaxValue >= 0);
 
  public:
-  explicit counting_semaphore(std::ptrdiff_t desired, const char* name = nullptr) : core_(desired, max(), name) {}
+  constexpr explicit counting_semaphore(std::ptrdiff_t desired, const char* name = nullptr)
+      : core_(desired, max(), name) {}
   static constexpr std::ptrdiff_t max() noexcept { return LeastMaxValue; }
 
   // More than max() permits: throws logic_error, nothing is changed.

@@ -36,11 +36,12 @@ class single_flight {
         flights_.erase(place);
         throw;
       }
+      place->second->key = std::addressof(place->first);
     }
     const std::shared_ptr<flight> current = place->second;
     lock.unlock();
     if (is_first) {
-      landing end{*this, key, *current};
+      landing end{*this, *current};
       current->fly(std::forward<F>(f));
     } else {
       current->landed.wait();
@@ -51,7 +52,10 @@ class single_flight {
   // Later calls for the key run anew, although one is running.
   void forget(const K& key) {
     const std::lock_guard guard(mutex_);
-    flights_.erase(key);
+    const auto place = flights_.find(key);
+    if (place == flights_.end()) return;
+    place->second->key = nullptr;
+    flights_.erase(place);
   }
 
  private:
@@ -78,17 +82,17 @@ class single_flight {
     struct nothing {};
     std::optional<std::conditional_t<std::is_void_v<V>, nothing, V>> value;
     std::exception_ptr error;
-    event landed;
+    event landed{"the running call of a single_flight"};
+    // The map's own: f may change or destroy the caller's. Null: forgotten. Guarded by the mutex.
+    const K* key = nullptr;
   };
   struct landing {
     single_flight& calls;
-    const K& key;
     flight& current;
     ~landing() {
       {
         const std::lock_guard guard(calls.mutex_);
-        const auto place = calls.flights_.find(key);
-        if (place != calls.flights_.end() && place->second.get() == &current) calls.flights_.erase(place);
+        if (current.key != nullptr) calls.flights_.erase(*current.key);
       }
       current.landed.set();
     }

@@ -6,6 +6,8 @@
 
 #include "weft/chan.h"
 #include "weft/detail/clock.h"
+#include "weft/detail/launch.h"
+#include "weft/detail/timer_function.h"
 
 // Timers with the semantics of Go 1.23: no stale value after stop or reset, and a channel that nobody holds costs nothing.
 namespace weft {
@@ -16,13 +18,15 @@ static_assert(sizeof(time_point) == sizeof(std::int64_t) && std::chrono::steady_
 
 // Runs a function in its own goroutine when the time has come.
 class function_timer;
-function_timer* make_function_timer(std::int64_t when_ns, std::function<void()> function);
+function_timer* make_function_timer(std::int64_t when_ns,
+                                    timer_function function);            // the function is its own in any case
 bool reset_function_timer(function_timer* timer, std::int64_t when_ns);  // true: it had not fired
 bool stop_function_timer(function_timer* timer) noexcept;                // likewise
 void retain_function_timer(function_timer* timer) noexcept;
 void release_function_timer(function_timer* timer) noexcept;
 
 [[noreturn]] void throw_uninitialized_timer();
+[[noreturn]] void throw_moved_ticker();
 [[noreturn]] void throw_bad_period();
 
 }  // namespace detail
@@ -41,8 +45,7 @@ class timer {
   explicit timer(std::chrono::duration<Rep, Period> duration) : channel_(after(duration)) {}
   template <class Rep, class Period>
   timer(std::chrono::duration<Rep, Period> duration, std::function<void()> function)
-      : channel_(weft::chan<time_point>::nil()),
-        function_(detail::make_function_timer(detail::deadline_in(duration), std::move(function))) {}
+      : timer(detail::deadline_in(duration), calling{"timer"}, std::move(function)) {}
   timer(const timer& other) noexcept : channel_(other.channel_), function_(other.function_) {
     if (function_ != nullptr) detail::retain_function_timer(function_);
   }
@@ -75,6 +78,17 @@ class timer {
   explicit operator bool() const noexcept { return function_ != nullptr || channel_; }  // false: uninitialized
 
  private:
+  template <class Rep, class Period, class F>
+  friend timer after_func(std::chrono::duration<Rep, Period> duration, F&& f);
+  struct calling {
+    const char* starter;
+  };
+  template <class F>
+  timer(std::int64_t when_ns, calling by, F&& f) : channel_(weft::chan<time_point>::nil()) {
+    detail::refuse_empty(f, by.starter);
+    function_ = detail::make_function_timer(when_ns, detail::make_timer_function(std::forward<F>(f)));
+  }
+
   weft::chan<time_point> channel_;
   detail::function_timer* function_ = nullptr;
 };
@@ -82,7 +96,7 @@ class timer {
 // Runs f in its own goroutine after the duration.
 template <class Rep, class Period, class F>
 timer after_func(std::chrono::duration<Rep, Period> duration, F&& f) {
-  return timer(duration, std::function<void()>(std::forward<F>(f)));
+  return timer(detail::deadline_in(duration), timer::calling{"after_func"}, std::forward<F>(f));
 }
 
 // Delivers the time again and again; ticks that nobody receives in time are dropped.
@@ -96,9 +110,13 @@ class ticker {
   template <class Rep, class Period>
   void reset(std::chrono::duration<Rep, Period> period) {
     const std::int64_t period_ns = checked(period);
+    if (!channel_) detail::throw_moved_ticker();
     detail::set_timer_chan(channel_.core(), detail::deadline_in(period), period_ns);
   }
-  void stop() { detail::stop_timer_chan(channel_.core()); }
+  void stop() {
+    if (!channel_) detail::throw_moved_ticker();
+    detail::stop_timer_chan(channel_.core());
+  }
   weft::chan<time_point> chan() const { return channel_; }
 
  private:

@@ -8,10 +8,7 @@
 // wait has returned, although the one that completed the phase may still be on its way out.
 namespace weft::detail {
 
-barrier_core::barrier_core(std::ptrdiff_t expected, const char* name)
-    : queue_(name), expected_(expected), missing_(expected) {
-  if (expected < 0) throw logic_error("weft: barrier: the expected number is negative");
-}
+void throw_negative_barrier() { throw logic_error("weft: barrier: the expected number is negative"); }
 
 barrier_core::arrival barrier_core::arrive(std::ptrdiff_t n, std::ptrdiff_t dropped) {
   sched::WaitQueue& queue = sched::open(queue_);

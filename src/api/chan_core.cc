@@ -62,41 +62,64 @@ chan_core::~chan_core() {
       ops_->destroy(slot(receive_index_));
 }
 
-__attribute__((always_inline)) inline void chan_core::move(void* to, void* from) const noexcept {
-  if (plain_bytes_ == 8) {
+// Words, which are moved without asking anybody; false: objects.
+__attribute__((always_inline)) static inline bool move_word(std::size_t bytes, void* to, const void* from) noexcept {
+  if (bytes == 8) {
     std::memcpy(to, from, 8);
-  } else if (plain_bytes_ == 4) {
+  } else if (bytes == 4) {
     std::memcpy(to, from, 4);
   } else {
-    move_object(to, from);
+    return false;
   }
+  return true;
 }
 
-__attribute__((noinline)) void chan_core::move_object(void* to, void* from) const noexcept {
+__attribute__((always_inline)) inline void chan_core::move(void* to, void* from) const noexcept {
+  if (!move_word(plain_bytes_, to, from)) move_object(to, from, 1);
+}
+
+// The user's code: others wait for it, or (kLockHeld) for the lock that is held.
+__attribute__((noinline)) void chan_core::move_object(void* to, void* from, std::uint32_t depth) const noexcept {
   if (ops_->move != nullptr) {
-    const sched::NonPreemptible with_lock_held;
+    const sched::NonPreemptible others_wait(depth);
     ops_->move(to, from);
   } else if (ops_->size != 0) {  // an empty type has no buffer to point to
     std::memcpy(to, from, ops_->size);
   }
 }
 
-__attribute__((always_inline)) inline bool chan_core::take_from(Waiter& sender, void* to) const noexcept {
-  sender.success = true;
-  if (WEFT_UNLIKELY(sender.copy != nullptr)) return take_copy(sender, to);
-  move(to, sender.element);
-  return true;
-}
-
-bool chan_core::take_copy(Waiter& sender, void* to) noexcept {
+bool chan_core::take_copy(Waiter& sender, void* to, std::uint32_t depth) noexcept {
   try {
-    const sched::NonPreemptible with_lock_held;
+    const sched::NonPreemptible others_wait(depth);
     sender.copy(to, sender.element);
     return true;
   } catch (...) {
     *sender.error = std::current_exception();
     return false;
   }
+}
+
+// --- the buffer, with the lock held ---
+
+__attribute__((always_inline)) inline void chan_core::put_into_buffer(void* from) const noexcept {
+  if (!move_word(plain_bytes_, slot(send_index_), from)) move_object(slot(send_index_), from, sched::kLockHeld);
+}
+
+__attribute__((always_inline)) inline void chan_core::take_from_buffer(void* to) const noexcept {
+  std::byte* element = slot(receive_index_);
+  if (move_word(plain_bytes_, to, element)) return;
+  move_object(to, element, sched::kLockHeld);
+  if (ops_->destroy == nullptr) return;
+  const sched::NonPreemptible with_lock(sched::kLockHeld);
+  ops_->destroy(element);
+}
+
+// False: that sender's copy threw.
+__attribute__((always_inline)) inline bool chan_core::take_into_buffer(Waiter& sender) const noexcept {
+  sender.success = true;
+  if (WEFT_UNLIKELY(sender.copy != nullptr)) return take_copy(sender, slot(send_index_), sched::kLockHeld);
+  put_into_buffer(sender.element);
+  return true;
 }
 
 // --- the operations, with the lock held; each releases it unless it would block ---
@@ -141,16 +164,21 @@ __attribute__((always_inline)) inline chan_outcome chan_core::pass(Waiter& partn
 __attribute__((noinline)) bool chan_core::receive_copy(Waiter& sender, void* storage) noexcept {
   lock_.unlock();
   sender.success = true;
-  const bool taken = take_copy(sender, storage);
+  const bool taken = take_copy(sender, storage, 1);
   sched::wake(&sender);
   return taken;
+}
+
+void chan_core::refuse_send() const {
+  throw logic_error(is_timer() ? "weft: send on the channel of a timer: only the timer does that"
+                               : "weft: send on the channel of a context: nobody does that, it is only closed");
 }
 
 // The value goes to a waiting receiver or into the buffer. `copy` is null for all but select, and known to be so to the compiler.
 __attribute__((always_inline)) inline chan_outcome chan_core::send_now(void* value, void (*copy)(void*, const void*)) {
   if (WEFT_UNLIKELY(refuses_sends())) {
     lock_.unlock();
-    if (is_timer()) throw logic_error("weft: send on the channel of a timer: only the timer does that");
+    if (has_owner()) refuse_send();
     return chan_outcome::closed;
   }
   if (Waiter* receiver = pop(receivers_)) {
@@ -172,14 +200,14 @@ __attribute__((always_inline)) inline chan_outcome chan_core::send_now(void* val
   if (count == capacity_) return chan_outcome::would_block;
   if (WEFT_UNLIKELY(copy != nullptr)) {
     try {
-      const sched::NonPreemptible with_lock_held;
+      const sched::NonPreemptible with_lock(sched::kLockHeld);
       copy(slot(send_index_), value);
     } catch (...) {
       lock_.unlock();
       throw;
     }
   } else {
-    move(slot(send_index_), value);
+    put_into_buffer(value);
   }
   send_index_ = after(send_index_, capacity_);
   count_.store_release(count + 1);  // pairs: chan.count
@@ -196,12 +224,11 @@ chan_outcome chan_core::try_send(void* value, void (*copy)(void*, const void*)) 
 
 // From the buffer, whose place the longest waiting sender gets.
 __attribute__((always_inline)) inline chan_outcome chan_core::receive_buffered(void* storage, std::size_t count) {
-  move(storage, slot(receive_index_));
-  if (ops_->destroy != nullptr) ops_->destroy(slot(receive_index_));
+  take_from_buffer(storage);
   receive_index_ = after(receive_index_, capacity_);
   Waiter* failed = nullptr;
   while (Waiter* sender = pop(senders_)) {  // C2: there is room for one now
-    if (WEFT_LIKELY(take_from(*sender, slot(send_index_)))) {
+    if (WEFT_LIKELY(take_into_buffer(*sender))) {
       send_index_ = after(send_index_, capacity_);
       lock_.unlock();
       if (failed != nullptr) sched::wake(failed);
@@ -334,8 +361,7 @@ __attribute__((always_inline)) inline chan_outcome chan_core::receive_locked(sch
                                                                              std::int64_t deadline_ns) {
   if (count_.load_relaxed() == 0) {
     if (!senders_.empty()) return receive_from_sender(g, storage, deadline_ns);
-    if (WEFT_LIKELY(g != nullptr && deadline_ns == forever && !refuses_sends()))
-      return receive_parked(g, storage);
+    if (WEFT_LIKELY(g != nullptr && deadline_ns == forever && lets_receivers_park())) return receive_parked(g, storage);
   }
   return receive_otherwise(storage, deadline_ns);
 }
@@ -445,6 +471,7 @@ bool chan_core::close() {
 bool chan_core::is_ready_beside_decided(bool is_send) const noexcept {
   if (was_closed()) return true;
   if (is_timer()) return is_send || timer_due();
+  if (is_send && refuses_sends()) return true;
   if (is_send ? count_.load_relaxed() < capacity_ : count_.load_relaxed() > 0) return true;
   for (const Waiter* waiter = (is_send ? receivers_ : senders_).front(); waiter != nullptr; waiter = waiter->next)
     if (waiter->choice == nullptr || !waiter->choice->has_fired()) return true;
@@ -480,7 +507,10 @@ chan_outcome receive_from(chan_core* channel, void* storage, std::int64_t deadli
   return channel->receive(storage, deadline_ns);
 }
 bool close_chan(chan_core* channel) {
-  if (channel->is_timer()) throw logic_error("weft: close of the channel of a timer: stop the timer instead");
+  if (WEFT_UNLIKELY(channel->has_owner()))
+    throw logic_error(channel->is_timer()
+                          ? "weft: close of the channel of a timer: stop the timer instead"
+                          : "weft: close of the channel of a context: only the context closes it; cancel it instead");
   return channel->close();
 }
 std::size_t chan_size(const chan_core* channel) noexcept { return channel->size(); }

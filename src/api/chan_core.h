@@ -38,6 +38,9 @@ class chan_core {
   void set_timer(std::int64_t when_ns, std::int64_t period_ns) noexcept;
   bool change_timer(std::int64_t when_ns, std::int64_t period_ns, bool start) noexcept;
 
+  // A context's channel (context.cc), before anybody else has it. close() is for the context, close_chan() for the user.
+  void give_to_context() noexcept { state_.store_relaxed(kContexts); }
+
   chan_outcome send(void* value, std::int64_t deadline_ns);
   chan_outcome receive(void* storage, std::int64_t deadline_ns);
   bool close();
@@ -47,6 +50,9 @@ class chan_core {
   const char* name() const noexcept { return name_; }
   bool is_ticker() const noexcept { return period_ns_ > 0; }
   bool is_timer() const noexcept { return state_.load_relaxed() == kTimers; }
+  bool is_contexts() const noexcept { return state_.load_relaxed() == kContexts; }
+  // Nobody but its timer or context sends or closes.
+  bool has_owner() const noexcept { return (state_.load_relaxed() & kOwned) != 0; }
   bool is_closed() const noexcept { return state_.load_acquire() == kClosed; }  // pairs: chan.closed
 
   static void destroy(chan_core* channel) noexcept {
@@ -56,6 +62,7 @@ class chan_core {
     if (buffer != nullptr) ::operator delete(buffer, align);
   }
 
+  bool has_one_handle() const noexcept { return references_.load_relaxed() == 1; }
   void retain() noexcept { references_.fetch_add_relaxed(1); }
   void release() noexcept;
   // A waiter that was not woken through this channel leaves it.
@@ -65,7 +72,8 @@ class chan_core {
   // Could this case run now? Without the lock: a hint, exact for a channel that nobody else uses.
   bool looks_ready(bool is_send) const noexcept {
     if (WEFT_UNLIKELY(is_timer())) return is_send || timer_due();  // a send is ready to be refused
-    if (is_send) return size() < capacity_ || !receivers_.empty() || is_closed();
+    if (is_send)
+      return size() < capacity_ || !receivers_.empty() || state_.load_acquire() != kOpen;  // pairs: chan.closed
     // The count first: who sees it emptied after a close sees the close too.
     return count_.load_acquire() > 0 || !senders_.empty() || is_closed();  // pairs: chan.count
   }
@@ -82,8 +90,9 @@ class chan_core {
   chan_outcome try_receive(void* storage);
 
  private:
-  // A timer's channel is one from the start, and never closed.
-  static constexpr std::uint8_t kOpen = 0, kClosed = 1, kTimers = 2;
+  // A timer's channel is one from the start, and never closed; a context's is one until it is closed. Receivers park on the first two.
+  static constexpr std::uint8_t kOpen = 0, kContexts = 1, kClosed = 2, kTimers = 3;
+  static constexpr std::uint8_t kOwned = 1;
 
   std::byte* slot(std::size_t index) const noexcept { return buffer_ + index * ops_->size; }
   static std::size_t after(std::size_t index, std::size_t capacity) noexcept {
@@ -94,9 +103,13 @@ class chan_core {
     return is_plain ? static_cast<std::uint8_t>(ops.size) : 0;
   }
   bool refuses_sends() const noexcept { return state_.load_relaxed() != kOpen; }
+  bool lets_receivers_park() const noexcept { return state_.load_relaxed() <= kContexts; }
   bool was_closed() const noexcept { return state_.load_relaxed() == kClosed; }  // under the lock
+  [[noreturn]] void refuse_send() const;
   void move(void* to, void* from) const noexcept;
-  void move_object(void* to, void* from) const noexcept;
+  void move_object(void* to, void* from, std::uint32_t depth) const noexcept;
+  void put_into_buffer(void* from) const noexcept;
+  void take_from_buffer(void* to) const noexcept;
   // What most operations on buffered channels are: one machine word in or out of the buffer while nobody waits. With the lock
   // held, which is released if that was it.
   bool put_word(const void* value) noexcept;
@@ -130,8 +143,8 @@ class chan_core {
   chan_outcome receive_later(void* storage, std::int64_t deadline_ns);
   chan_outcome take_tick(void* storage) noexcept;
   // From a waiting sender; false: its copy threw, the exception is the sender's, and this sender is done.
-  bool take_from(sched::Waiter& sender, void* to) const noexcept;
-  static bool take_copy(sched::Waiter& sender, void* to) noexcept;
+  bool take_into_buffer(sched::Waiter& sender) const noexcept;
+  static bool take_copy(sched::Waiter& sender, void* to, std::uint32_t depth) noexcept;
 
   // What an operation on a channel without a buffer needs stands together: 64 bytes.
   sched::ChannelLock lock_;

@@ -7,7 +7,18 @@
 //   State       twice the count, plus kWaiting while somebody is queued.
 //   Zero        without kWaiting one CAS, the last access. With it, under the lock, together with taking all who wait: a
 //               waiter queues only after it has set kWaiting, under the lock, on a count that is not zero.
+//   Misuse      is seen before anything changes: nobody who waits sees a number that was never meant.
+//   Model       tests/model/api/countdown_test.cc explores this file.
 namespace weft::detail {
+
+bool countdown::add(std::uint64_t n, std::uint64_t most) noexcept {
+  std::uint64_t state = state_.load(std::memory_order_relaxed);
+  do {
+    if (n > most || most - n < state / kOne) return false;
+  } while (!state_.compare_exchange_weak(state, state + n * kOne, std::memory_order_acq_rel,  // pairs: countdown.state
+                                         std::memory_order_relaxed));
+  return true;
+}
 
 bool countdown::subtract(std::uint64_t n) noexcept {
   sched::WaitQueue& queue = sched::open(queue_);

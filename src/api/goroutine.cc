@@ -20,10 +20,10 @@ namespace weft {
 namespace {
 
 sched::Goroutine* require_goroutine(const char* what) {
-  sched::Goroutine* g = sched::own_processor() != nullptr ? os::current_g() : nullptr;
-  if (g == nullptr)
-    throw logic_error(std::string("weft: ") + what + ": only a goroutine can do that; this is a plain thread");
-  return g;
+  if (sched::own_processor() != nullptr) return os::current_g();
+  throw logic_error(std::string("weft: ") + what +
+                    (os::current_g() != nullptr ? ": a goroutine cannot do that inside weft::blocking()"
+                                                : ": only a goroutine can do that; this is a plain thread"));
 }
 
 // --- this_goroutine::exit ---
@@ -65,7 +65,7 @@ void set_name(std::string_view name) {
 
 void exit() {
   sched::Goroutine* g = require_goroutine("this_goroutine::exit");
-  static_cast<void>(g);
+  g->flags |= sched::kGDetails | sched::kGExits;
   // Not in this frame: each landing pad runs with the frames below its own gone.
   auto* unwinding = new _Unwind_Exception{};
   unwinding->exception_cleanup = exit_swallowed;

@@ -6,10 +6,7 @@
 
 namespace weft {
 
-latch::latch(std::ptrdiff_t expected, const char* name)
-    : countdown_(static_cast<std::uint64_t>(expected < 0 ? 0 : expected), name) {
-  if (expected < 0) throw logic_error("weft: latch: the expected number is negative");
-}
+void detail::throw_negative_latch() { throw logic_error("weft: latch: the expected number is negative"); }
 
 void latch::count_down(std::ptrdiff_t n) {
   if (n < 0 || !countdown_.subtract(static_cast<std::uint64_t>(n)))

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 
 #include "api/start.h"
 #include "api/thread_locals.h"
@@ -18,7 +19,7 @@ namespace {
 using sched::scheduler;
 using sched::SpawnExtra;
 
-spawn_record* take_record() {
+__attribute__((always_inline)) inline spawn_record* take_record() {
   // Records wait for stacks already: more of them would only wait longer (F04).
   if (WEFT_UNLIKELY(!scheduler.starved.empty())) throw std::bad_alloc();
   sched::Processor* p = sched::own_processor();
@@ -54,7 +55,7 @@ const sched::Locals* inheritable_locals() noexcept {
   return locals != nullptr && locals->has_inheritable() ? locals : nullptr;
 }
 
-void* take_block_for(prepared_record spawn, std::size_t state_size) {
+inline void* take_block_for(prepared_record spawn, std::size_t state_size) {
   if (state_size > block_size) return nullptr;
   try {
     return take_record();
@@ -136,8 +137,9 @@ prepared_task prepare_task(const go_options& options, std::size_t state_size) {
 
 void free_block(void* block) noexcept { give_record(static_cast<spawn_record*>(block)); }
 
-void throw_empty_function() {
-  throw logic_error("weft: go/spawn/run: the function is empty (a null pointer or an empty std::function)");
+void throw_empty_function(const char* starter) {
+  throw logic_error(std::string("weft: ") + starter +
+                    ": the function is empty (a null pointer or an empty std::function)");
 }
 
 }  // namespace weft::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/mutex.h"
 
+#include "api/lock_name.h"
 #include "base/check.h"
 #include "os/clock.h"
 #include "sched/wait_queue.h"
@@ -82,10 +83,8 @@ bool mutex::lock_slow(std::int64_t deadline_ns) {
 }
 
 void mutex::unlock_slow() {
-  if (state_.load(std::memory_order_relaxed) > 2 * kLocked - 1) {  // less than nothing
-    if (queue_.name != nullptr) base::fatal("weft: unlock of an unlocked mutex, \"%s\"", queue_.name);
-    base::fatal("weft: unlock of an unlocked mutex (at %p)", static_cast<void*>(this));
-  }
+  if (state_.load(std::memory_order_relaxed) > 2 * kLocked - 1)  // less than nothing
+    base::fatal("weft: unlock of an unlocked mutex%s", api::LockName(queue_.name, this).text());
   sched::WaitQueue& queue = sched::open(queue_);
   queue.lock.lock();
   sched::Waiter* next = queue.list.pop();

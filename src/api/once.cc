@@ -17,7 +17,9 @@ bool once_flag::begin() noexcept {
         return true;
       },
       [](bool) {});
-  return is_mine || waiter.success;  // success: the one that ran it failed, and left it to us
+  const bool runs_it = is_mine || waiter.success;         // success: the one that ran it failed, and left it to us
+  if (runs_it) holder_.note(__builtin_frame_address(0));  // where the function's frame will be, or above it
+  return runs_it;
 }
 
 void once_flag::end(bool returned) noexcept {

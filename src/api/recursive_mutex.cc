@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "api/lock_name.h"
 #include "base/check.h"
 #include "sched/goroutine.h"
 #include "sched/scheduler.h"
@@ -47,10 +48,11 @@ bool recursive_mutex::enter() noexcept {
 
 void recursive_mutex::unlock() {
   const std::uint64_t owner = owner_.load(std::memory_order_relaxed);
-  if (owner == 0) base::fatal("weft: unlock of an unlocked recursive_mutex (at %p)", static_cast<void*>(this));
+  if (owner == 0)
+    base::fatal("weft: unlock of an unlocked recursive_mutex%s", api::LockName(mutex_.queue_.name, this).text());
   if (owner != identity())
-    base::fatal("weft: recursive_mutex (at %p) unlocked by %s, but %s holds it", static_cast<void*>(this),
-                Name(identity()).text, Name(owner).text);
+    base::fatal("weft: unlock of another's recursive_mutex%s: unlocked by %s, but %s holds it",
+                api::LockName(mutex_.queue_.name, this).text(), Name(identity()).text, Name(owner).text);
   if (--depth_ != 0) return;
   owner_.store(0, std::memory_order_relaxed);
   mutex_.unlock();

@@ -12,10 +12,8 @@
 //   Model       tests/model/api/semaphore_test.cc explores this file.
 namespace weft::detail {
 
-semaphore_core::semaphore_core(std::ptrdiff_t desired, std::ptrdiff_t most, const char* name)
-    : state_(static_cast<std::uint64_t>(desired) * kOne), queue_(name) {
-  if (desired < 0 || desired > most)
-    throw logic_error("weft: semaphore: the number of permits is negative or above max()");
+void throw_bad_number_of_permits() {
+  throw logic_error("weft: semaphore: the number of permits is negative or above max()");
 }
 
 bool semaphore_core::acquire_slow(std::int64_t deadline_ns) noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/shared_mutex.h"
 
+#include "api/lock_name.h"
 #include "base/check.h"
 #include "sched/wait_queue.h"
 
@@ -71,7 +72,7 @@ bool shared_mutex::wait_for_turn(std::uint64_t mine, std::uint64_t in_the_way, s
 void shared_mutex::unlock_slow() {
   const std::uint64_t state = state_.load(std::memory_order_relaxed);
   if ((state & kWriter) == 0)
-    base::fatal("weft: unlock of an unlocked shared_mutex (at %p)%s", static_cast<void*>(this),
+    base::fatal("weft: unlock of an unlocked shared_mutex%s%s", api::LockName(queue_.name, this).text(),
                 state >= kReader ? ": it is locked shared, which unlock_shared ends" : "");
   leave_waiting(kWriter);
 }
@@ -79,7 +80,7 @@ void shared_mutex::unlock_slow() {
 void shared_mutex::unlock_shared_slow() {
   const std::uint64_t state = state_.load(std::memory_order_relaxed);
   if (state < kReader)
-    base::fatal("weft: unlock_shared of an unlocked shared_mutex (at %p)%s", static_cast<void*>(this),
+    base::fatal("weft: unlock_shared of an unlocked shared_mutex%s%s", api::LockName(queue_.name, this).text(),
                 (state & kWriter) != 0 ? ": it is locked by a writer, which unlock ends" : "");
   leave_waiting(kReader);
 }

@@ -6,6 +6,7 @@
 #include "api/start.h"
 #include "base/delay_site.h"
 #include "sched/preempt.h"
+#include "sched/spawn.h"
 #include "sched/trace_points.h"
 #include "sched/waiter.h"
 #include "sched/world.h"
@@ -51,6 +52,7 @@ void task_core::begin() noexcept {
 }
 
 bool task_core::finish() noexcept {
+  sched::end_locals();
   if (exited && is_main) {
     sched::scheduler.main_exited.fetch_add_relaxed(1);
     return false;  // as in Go: the others go on, and nobody returns from run()

@@ -1,63 +1,85 @@
 // SPDX-License-Identifier: MIT
 #include "weft/time.h"
 
-#include <mutex>
-
 #include "api/start.h"
 #include "base/atomic.h"
-#include "os/spin_lock.h"
+#include "base/check.h"
+#include "os/wait_list_lock.h"
 #include "sched/preempt.h"
 #include "sched/timer_heap.h"
 #include "sched/user_call.h"
 #include "sched/waiter.h"
-#include "weft/detail/launch.h"
+#include "weft/detail/task_core.h"
 #include "weft/error.h"
 
 // Function timers.
-//   Firing     the record of the goroutine that will run the function is made when the timer is started, so that firing, under
-//              the heap's lock, only hands it to the scheduler: it cannot fail.
-//   Lifetime   the handles and the pending record each hold a reference.
+//   Firing      the record of the goroutine that will run the function is made when the timer is started, so that firing, under
+//               the heap's lock, only hands it to the scheduler: it cannot fail.
+//   State       is Timer::heap: a heap (pending there), null (stopped, or fired), for_ever (started, with a time that never comes: no
+//               record, no entry in any heap), busy (somebody changes it, and alone may use armed_ and when_ns).
+//               A heap -> busy, or null when it fires, under that heap's lock, null and for_ever -> busy by CAS, busy -> anything by who has made it so.
+//   References  the handles, and each run of the function. A pending timer has none of its own: the last handle leaves the timer to its heap by
+//               counting down to 0 under the heap's lock (leave_to_heap), firing counts up, also under it. So nobody but the last handle, or the
+//               last run, ever sees 1 and no heap; and stopping a timer and dropping it takes no locked operation.
+//   Memory      one block of the P's cache of records (launch.h).
+//   Rejected    a lock of its own and a reference of the record's: three locked operations more for create and stop, 26 ns on some CPUs.
+//   Model       tests/model/api/function_timer_test.cc explores this file; stress: tests/stress/timer_test.cc.
 namespace weft::detail {
 
-class function_timer {
+class function_timer : private sched::Timer {
  public:
-  // Nobody else has it yet, so it is started without the lock, with the record's reference counted from the beginning.
-  function_timer(std::int64_t when_ns, std::function<void()> function)
-      : references_(when_ns == forever ? 1 : 2), function_(std::move(function)), waits_for_ever_(when_ns == forever) {
-    timer_.callback = [](sched::Timer* timer, std::int64_t) {
-      auto* self = static_cast<function_timer*>(timer->argument);
-      launch_record(self->armed_);  // the record's reference goes with it
+  // Nobody else has it yet, so it is started without being claimed.
+  function_timer(std::int64_t when, prepared_record record, timer_function function) noexcept : function_(function) {
+    callback = [](sched::Timer* timer) {
+      auto* self = static_cast<function_timer*>(timer);
+      self->retain();  // for the run
+      const prepared_record run = self->armed();
+      self->heap.store_release(nullptr);  // whoever ends it last need not ask the heap; pairs: timer.heap
+      launch_record(run);
     };
-    timer_.argument = this;
-    if (!waits_for_ever_) arm(prepare_record(), when_ns);
+    start(when, record);
   }
 
   // True: it had not fired.
-  bool reset(std::int64_t when_ns) {
-    const bool fires = when_ns != forever;
-    const prepared_record next = fires ? prepare_record() : prepared_record{};
-    return with_lock([&] {
-      const Disarmed before = disarm();
-      waits_for_ever_ = !fires;
-      if (fires) {
-        retain();
-        arm(next, when_ns);
-      }
-      return before;
-    });
+  bool reset(std::int64_t when) {
+    sched::own_processor();  // an exile comes back before it takes a lock: it may come back on another thread
+    const prepared_record next = when != forever ? prepare_record() : prepared_record{};
+    const Found found = claim();
+    const prepared_record before = armed();
+    start(when, next);
+    if (found == Found::kPending)
+      abandon_record(before);  // destroys copies of the user's goroutine locals, which may park
+    return found != Found::kIdle;
   }
+
   bool stop() noexcept {
-    return with_lock([&] { return disarm(); });
+    sched::own_processor();
+    if (heap.load_acquire() == nullptr) return false;  // pairs: timer.heap
+    const Found found = claim();
+    const prepared_record before = armed();
+    heap.store_release(nullptr);  // pairs: timer.heap
+    if (found == Found::kPending) abandon_record(before);
+    return found != Found::kIdle;
   }
 
   void retain() noexcept { references_.fetch_add_relaxed(1); }
   void release() noexcept {
-    // The last one need not count down: nobody is left to take another.
-    if (references_.load_acquire() == 1 || references_.fetch_sub_acq_rel(1) == 1)  // pairs: function_timer.references
-      delete this;
+    std::uint32_t references = references_.load_acquire();  // pairs: function_timer.references
+    for (;;) {
+      if (references > 1) {
+        if (references_.cas_acq_rel(references, references - 1)) return;  // pairs: function_timer.references
+      } else if (leave_to_heap()) {
+        return;
+      } else if ((references = references_.load_acquire()) == 1) {  // pairs: function_timer.references
+        return destroy();                                           // if not, it has fired meanwhile
+      }
+    }
   }
 
  private:
+  static sched::TimerHeap* busy() noexcept { return mark(1); }
+  static sched::TimerHeap* for_ever() noexcept { return mark(2); }
+
   struct Run {
     function_timer* timer;
     void operator()() const {
@@ -65,63 +87,90 @@ class function_timer {
         function_timer* timer;
         ~guard() { timer->release(); }
       } end{timer};
-      sched::call_user(timer->function_);
+      sched::call_user(timer->function_.use->call, timer->function_.storage);
     }
   };
 
-  struct Disarmed {
-    bool had_not_fired;
-    bool has_record;
-    prepared_record record;
-  };
+  enum class Found { kIdle, kForEver, kPending };
 
-  // Records are made before and dropped after: their goroutine locals are copied and destroyed, which is the user's code, and may park.
-  template <class Change>
-  bool with_lock(Change change) noexcept {
-    sched::own_processor();  // an exile comes back before it takes the lock: it may come back on another thread
-    Disarmed before;
-    {
-      const sched::NonPreemptible with_lock_held;
-      std::lock_guard guard(lock_);
-      before = change();
+  // The caller alone may use the timer from now on, until it writes another state.
+  Found claim() noexcept {
+    for (;;) {
+      sched::TimerHold hold(this);
+      if (WEFT_LIKELY(hold)) {
+        WEFT_DCHECK(hold.is_pending(), "a function timer that fires says so before its heap's lock is free");
+        hold.remove();
+        heap.store_relaxed(busy());
+        return Found::kPending;
+      }
+      if (Found found; claim_outside_heaps(found)) return found;
     }
-    if (before.has_record) {
-      abandon_record(before.record);
-      references_.fetch_sub_acq_rel(1);  // never the last: the caller holds one; pairs: function_timer.references
+  }
+  // False: it is in a heap now.
+  __attribute__((noinline)) bool claim_outside_heaps(Found& found) noexcept {
+    os::BackOff back_off;
+    for (;;) {
+      sched::TimerHeap* state = heap.load_acquire();  // pairs: timer.heap
+      if (is_heap(state)) return false;
+      if (state == busy()) {
+        back_off.wait();
+      } else if (heap.cas_acquire(state, busy())) {  // pairs: timer.heap
+        found = state == for_ever() ? Found::kForEver : Found::kIdle;
+        return true;
+      }
     }
-    return before.had_not_fired;
   }
 
-  Disarmed disarm() noexcept {
-    const bool was_pending = sched::stop_timer(&timer_);
-    return {std::exchange(waits_for_ever_, false) || was_pending, was_pending, armed_};
-  }
-
-  // The caller has counted the record's reference.
-  void arm(prepared_record record, std::int64_t when_ns) {
+  // The caller has claimed it.
+  void start(std::int64_t when, prepared_record record) noexcept {
+    if (when == forever) return heap.store_release(for_ever());  // pairs: timer.heap
     record.record->site = 0;
     if (record.has_extra) {
       fill_record<8>(record.record, Run{this});
     } else {
       fill_record<0>(record.record, Run{this});
     }
-    armed_ = record;
-    timer_.when_ns = when_ns;
-    sched::start_timer(&timer_);
+    armed_ = reinterpret_cast<std::uintptr_t>(record.record) | (record.has_extra ? 1 : 0);
+    when_ns = when;
+    sched::start_timer(this);
+  }
+  prepared_record armed() const noexcept {
+    return {reinterpret_cast<spawn_record*>(armed_ & ~std::uintptr_t{1}), (armed_ & 1) != 0};
   }
 
-  os::RankedSpinLock<base::Rank::kFunctionTimer> lock_;
-  base::Atom<std::uint32_t> references_;
-  std::function<void()> function_;
-  sched::Timer timer_;
-  prepared_record armed_{};
-  bool waits_for_ever_;  // started, with a time that never comes: no record, no entry in a heap
+  // By the last one who has a reference. True: it is pending, and the heap's from now on. False: it will not fire any more.
+  bool leave_to_heap() noexcept {
+    const sched::TimerHold hold(this);
+    if (!hold) return false;
+    references_.store_relaxed(0);
+    return true;
+  }
+
+  void destroy() noexcept {
+    function_.destroy();
+    std::destroy_at(this);
+    free_block(this);
+  }
+
+  base::Atom<std::uint32_t> references_{1};
+  std::uintptr_t armed_ = 0;  // the record | whether it has an extra word
+  timer_function function_;
 };
 
-function_timer* make_function_timer(std::int64_t when_ns, std::function<void()> function) {
-  refuse_empty(function);
+function_timer* make_function_timer(std::int64_t when_ns, timer_function function) {
+#ifndef WEFT_MODEL
+  static_assert(sizeof(function_timer) <= block_size);
+#endif
   api::ensure_started();
-  return new function_timer(when_ns, std::move(function));
+  prepared_task prepared;
+  try {
+    prepared = prepare_task(block_size);
+  } catch (...) {
+    function.destroy();
+    throw;
+  }
+  if (when_ns == forever) abandon_record(prepared.spawn);
+  return ::new (prepared.block) function_timer(when_ns, prepared.spawn, function);
 }
 bool reset_function_timer(function_timer* timer, std::int64_t when_ns) { return timer->reset(when_ns); }
 bool stop_function_timer(function_timer* timer) noexcept { return timer->stop(); }
@@ -129,6 +178,7 @@ void retain_function_timer(function_timer* timer) noexcept { timer->retain(); }
 void release_function_timer(function_timer* timer) noexcept { timer->release(); }
 
 void throw_uninitialized_timer() { throw logic_error("weft: timer: stop or reset of an uninitialized timer"); }
+void throw_moved_ticker() { throw logic_error("weft: ticker: stop or reset of a ticker that was moved from"); }
 void throw_bad_period() { throw logic_error("weft: ticker: the period must be positive"); }
 
 }  // namespace weft::detail

@@ -5,6 +5,7 @@
 
 #include "api/chan_core.h"
 #include "weft/detail/task_core.h"
+#include "weft/once.h"
 #include "weft/sync.h"
 
 namespace weft::detail {
@@ -47,8 +48,8 @@ struct inspector {
     facts.object = text("semaphore", semaphore.queue_.name, &semaphore, std::to_string(permits) + " permits");
   }
   static void tell(const wait_group& group, Facts& facts) {
-    const std::uint64_t count = group.state_.load(std::memory_order_relaxed) >> 32;
-    facts.object = text("wait_group", group.queue_.name, &group, std::to_string(count) + " not done");
+    facts.object = text("wait_group", group.countdown_.queue_.name, &group,
+                        std::to_string(count_of(group.countdown_)) + " not done");
   }
   static void tell(const latch& one, Facts& facts) {
     facts.object =
@@ -62,9 +63,19 @@ struct inspector {
                         std::to_string(barrier.missing_) + " of " + std::to_string(barrier.expected_) + " missing");
   }
   static void tell(const task_core& task, Facts& facts) {
+    if (task.exited && task.is_main) {
+      facts.object = "the end of goroutine " + std::to_string(task.id());
+      facts.holders = "which left by this_goroutine::exit(): its run() does not return";
+      return;
+    }
     facts.object = "the end of";
     facts.has_holder = true;
     facts.holder_id = task.id();
+  }
+  static void tell(const once_flag& flag, Facts& facts) {
+    facts.object = text("once_flag", nullptr, &flag, "its function is running");
+    facts.has_holder = true;
+    facts.holder_stack = flag.holder_.stack();
   }
   static std::uint64_t count_of(const countdown& count) noexcept {
     return count.state_.load(std::memory_order_relaxed) / countdown::kOne;
@@ -73,6 +84,7 @@ struct inspector {
   static std::string channel(const chan_core& channel) {
     if (channel.is_timer())
       return text(channel.is_ticker() ? "the chan of a ticker" : "the chan of a timer", nullptr, &channel);
+    if (channel.is_contexts()) return text("the chan of a context", nullptr, &channel, "not cancelled");
     std::string state = channel.capacity() == 0 ? "unbuffered"
                                                 : std::to_string(channel.size()) + " of " +
                                                       std::to_string(channel.capacity()) + " elements";
@@ -115,7 +127,7 @@ void tell_wait(const sched::Goroutine* g, sched::WaitFacts& facts) {
     case kChanSend:
     case kChanReceive:      facts.object = inspector::channel(*static_cast<const detail::chan_core*>(object)); return;
     case kSelect:           return inspector::tell_select(object, facts);
-    case kOnce:             facts.object = inspector::text("once_flag", nullptr, object, "its function is running"); return;
+    case kOnce:             return tell_as(static_cast<const once_flag*>(nullptr));
     case kFuture:           facts.object = inspector::text("future", nullptr, object); return;
     default:                return;
   }

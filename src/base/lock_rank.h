@@ -6,20 +6,19 @@ namespace weft::base {
 
 // Every lock of the runtime, in the order in which they may be taken: a thread takes only higher ranks than it holds.
 enum class Rank : std::uint8_t {
-  kRuntimeStart,   // start of the runtime, once
-  kWorld,          // who may stop the world
-  kContext,        // one context: children, cause
-  kFunctionTimer,  // starting and stopping one function timer
-  kDescriptor,     // deadlines of one descriptor; starting the netpoller
-  kTimers,         // one P's timer heap; callbacks run under it
-  kWaitList,       // a primitive's list of waiters (channel, mutex, wait group); never two, except select by address
-  kMachines,       // idle and all Ms
-  kInject,         // global run queue
-  kIdleQueue,      // idle-priority goroutines
-  kStacks,         // stack regions and the shared free lists
-  kRecords,        // shared magazines of spawn records
-  kLocals,         // names and goroutine-local tables
-  kLeaf,           // takes nothing under it
+  kRuntimeStart,  // start of the runtime, once
+  kWorld,         // who may stop the world
+  kContext,       // one context: children, cause
+  kDescriptor,    // deadlines of one descriptor; starting the netpoller
+  kTimers,        // one P's timer heap; callbacks run under it
+  kWaitList,      // a primitive's list of waiters (channel, mutex, wait group); never two, except select by address
+  kMachines,      // idle and all Ms
+  kInject,        // global run queue
+  kIdleQueue,     // idle-priority goroutines
+  kStacks,        // stack regions and the shared free lists
+  kRecords,       // shared magazines of spawn records
+  kLocals,        // names and goroutine-local tables
+  kLeaf,          // takes nothing under it
 };
 
 }  // namespace weft::base

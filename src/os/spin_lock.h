@@ -29,21 +29,4 @@ class SpinByte {
 
 using SpinLock = OfWaitList<SpinByte>;
 
-// For what hardly ever happens at the same time: giving it back takes no locked operation, which RankedMutex needs to see who sleeps.
-template <base::Rank R>
-class RankedSpinLock {
- public:
-  void lock() noexcept {
-    note_rank_taken(R);
-    byte_.lock_unranked();
-  }
-  void unlock() noexcept {
-    note_rank_released(R);
-    byte_.unlock_unranked();
-  }
-
- private:
-  SpinByte byte_;
-};
-
 }  // namespace weft::os

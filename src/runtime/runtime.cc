@@ -83,7 +83,7 @@ policy_kind kind_of(runtime::PolicyName name) {
 
 void require_valid_maxprocs(int n) {
   if (n < 1 || n > static_cast<int>(sched::kMaxProcessors))
-    throw std::invalid_argument("weft: maxprocs must be between 1 and 1024, not " + std::to_string(n));
+    throw logic_error("weft: maxprocs must be between 1 and 1024, not " + std::to_string(n));
 }
 
 // --- process end and fork ---

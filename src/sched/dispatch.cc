@@ -388,6 +388,12 @@ void wait_traced(Goroutine* g, WaitReason reason, const void* object, WaitList& 
   switch_to(g, *os::current_m(), target, successor.context, false);
 }
 
+void refuse_to_wait_with_lock() noexcept {
+  base::fatal(
+      "weft: a move, copy or destructor of a channel's element waits or yields; a channel with a buffer calls them under its lock. "
+      "Send a pointer to such an object, or use a channel without a buffer");
+}
+
 void yield() noexcept {
   Processor* p = own_processor();
   Goroutine* g = os::current_g();
@@ -395,6 +401,7 @@ void yield() noexcept {
     sched_yield();
     return;
   }
+  check_no_lock_held(g);
   Runnable next;
   if (WEFT_LIKELY((g->flags & kGSlowSwitch) == 0 && p->attention.load_relaxed() == 0)) {
     next = pick(*p);

@@ -12,8 +12,15 @@
 //   May switch  park, yield, end: after them M and P are other ones; read them again.
 namespace weft::sched {
 
+// Fatal: whoever wants that lock would wait for one that waits for a P.
+[[noreturn]] void refuse_to_wait_with_lock() noexcept;
+inline void check_no_lock_held(const Goroutine* g) noexcept {
+  if (WEFT_UNLIKELY(g->no_preempt >= kLockHeld)) refuse_to_wait_with_lock();
+}
+
 // What reports say of a goroutine that waits.
 inline void prepare_wait(Goroutine* g, WaitReason reason, const void* object) noexcept {
+  check_no_lock_held(g);
   g->wait_reason = reason;
   g->wait_object = object;
   g->wait_since_ms = scheduler.coarse_ms.load_relaxed();  // a clock for people

@@ -47,12 +47,14 @@ enum GFlags : std::uint8_t {
   kGOwnStack = 2,   // stack of its own size: does not run other records afterwards
   kGIdle = 4,       // idle priority
   kGUnguarded = 8,  // no guard page under its stack: the canary is checked at each switch
-  kGDetails = 16,   // has name, locals or a parent to clear at the end
+  kGDetails = 16,   // has name, locals, a parent or kGExits to clear at the end
+  kGExits = 32,     // this_goroutine::exit() unwinds its stack
 };
 inline constexpr std::uint32_t kBriefUs = 50;  // waking another thread for it, which comes in between, costs half of that
 inline constexpr std::uint8_t kShortRunner = 2;  // seen so often in a row to run briefly: expected to do so again
 inline constexpr std::uint8_t kLongRunnerMax = 4;
 inline constexpr std::uint8_t kGSlowSwitch = kGLocked | kGUnguarded;
+inline constexpr std::uint32_t kLockHeld = 1u << 16;  // in no_preempt: for each call of the user's code with a lock held
 
 struct alignas(base::kCacheLine) Goroutine {
   base::Atom<void*> sp{nullptr};  // first: weft_switch_context writes it

@@ -70,19 +70,20 @@ inline Processor* own_processor() noexcept {
   return WEFT_LIKELY(p != nullptr) ? p : return_from_exile();
 }
 
-// User code called with a lock of the runtime held: not preempted meanwhile.
+// User code that others wait for: not preempted meanwhile. With kLockHeld one of the runtime's locks is held: it must not wait either (dispatch.h).
 class NonPreemptible {
  public:
-  NonPreemptible() noexcept : g_(os::current_g()) {
-    if (g_ != nullptr) ++g_->no_preempt;
+  explicit NonPreemptible(std::uint32_t depth = 1) noexcept : g_(os::current_g()), depth_(depth) {
+    if (g_ != nullptr) g_->no_preempt += depth_;
   }
   ~NonPreemptible() {
-    if (g_ != nullptr && --g_->no_preempt == 0) arm_again();
+    if (g_ != nullptr && (g_->no_preempt -= depth_) == 0) arm_again();
   }
   NonPreemptible(const NonPreemptible&) = delete;
 
  private:
   Goroutine* g_;
+  std::uint32_t depth_;
   static void arm_again() noexcept;
   friend void allow_preemption() noexcept;
 };

@@ -81,6 +81,8 @@ struct Scheduler {
   base::Atom<bool> world_stopping{false};
   base::Atom<bool> overcommitted{false};   // more Ps than CPUs
   base::Atom<std::uint32_t> coarse_ms{0};  // sysmon's clock, for wait times
+  base::Atom<std::int64_t> far_from_ns{
+      os::kForever};  // timers later than this are far: sysmon sees to them (timer_watch.h)
 
   // --- work ---
   IdleWord<> idle;

@@ -28,13 +28,17 @@ Goroutine* take_goroutine_for(Processor& p, Runnable record) noexcept {
   return g;
 }
 
-void clear_details(Goroutine* g) noexcept {
+void destroy_locals(Goroutine* g) noexcept {
   delete g->locals;  // may run user destructors; they may even park
   g->locals = nullptr;
+}
+
+void clear_details(Goroutine* g) noexcept {
+  destroy_locals(g);
   delete g->name;
   g->name = nullptr;
   g->parent = 0;
-  g->flags = static_cast<std::uint8_t>(g->flags & ~(kGDetails | kGIdle));
+  g->flags = static_cast<std::uint8_t>(g->flags & ~(kGDetails | kGIdle | kGExits));
 }
 
 bool send_to_last_processor(Processor& here, Goroutine* g) noexcept {

@@ -27,6 +27,12 @@ Goroutine* take_goroutine_for(Processor& p, Runnable record) noexcept;
 
 // End of a goroutine with kGDetails: locals are destroyed (user code runs, on the goroutine), the name is freed.
 void clear_details(Goroutine* g) noexcept;
+void destroy_locals(Goroutine* g) noexcept;
+// Before those who wait for the current goroutine are told of its end.
+inline void end_locals() noexcept {
+  Goroutine* g = os::current_g();
+  if (g != nullptr && WEFT_UNLIKELY((g->flags & kGDetails) != 0)) destroy_locals(g);  // null: the child of a fork
+}
 
 // A53: to the P it last ran on, if that is another one that is running. False: the caller places it.
 bool send_to_last_processor(Processor& here, Goroutine* g) noexcept;

@@ -87,21 +87,10 @@ std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, RunnableLis
       continue;
     }
     Timer* timer = root().timer();
-    if (timer->period_ns > 0) {
-      const std::int64_t missed = (now_ns - timer->when_ns) / timer->period_ns;
-      std::int64_t next;
-      if (__builtin_mul_overflow(missed + 1, timer->period_ns, &next) ||
-          __builtin_add_overflow(timer->when_ns, next, &next))
-        next = kNever;
-      timer->when_ns = next;
-      sift_down(kRoot, Entry::of(timer));
-    } else {
-      remove_at(kRoot);
-      // Not pending any more, yet stop_timer must wait for the callback: it takes the lock through this pointer, so the
-      // pointer is cleared only after the callback.
-    }
+    // Not pending any more, yet stop_timer must wait for the callback: it takes the lock through timer->heap, so that stays.
+    remove_at(kRoot);
     WEFT_DELAY_SITE("timer.popped");
-    timer->callback(timer, now_ns);
+    timer->callback(timer);
   }
   publish_next();
   return fired;
@@ -143,14 +132,11 @@ void TimerHeap::adopt(TimerHeap& other) {
   lock_.unlock_nested();
 }
 
-void TimerHeap::remove_at(std::size_t index) {
-  const Entry last = entries_.back();
-  entries_.pop_back();
-  if (index == entries_.size()) return;
-  if (index != kRoot && last.when_ns < entries_[parent(index)].when_ns) {
-    sift_up(index, last);
+void TimerHeap::fill_gap(std::size_t index, Entry entry) {
+  if (index != kRoot && entry.when_ns < entries_[parent(index)].when_ns) {
+    sift_up(index, entry);
   } else {
-    sift_down(index, last);
+    sift_down(index, entry);
   }
 }
 
@@ -179,26 +165,13 @@ void TimerHeap::sift_down(std::size_t index, Entry entry) {
   place(index, entry);
 }
 
-void TimerHeap::publish_next() {
-  next_.store_relaxed(empty() ? kNever : root().when_ns);  // ordered by timer_added()'s fence
-  size_.store_relaxed(entries_.size() - kRoot);            // statistics
-}
-
 bool stop_timer(Timer* timer) {
-  for (;;) {
-    TimerHeap* heap = timer->heap.load_acquire();  // pairs: timer.heap
-    if (heap == nullptr) return false;
-    std::lock_guard guard(heap->lock_);
-    if (timer->heap.load_relaxed() != heap) continue;  // adopted by another heap meanwhile
-    const bool pending = timer->index < heap->entries_.size() &&
-                         heap->entries_[timer->index].what == reinterpret_cast<std::uintptr_t>(timer);
-    if (pending) {
-      heap->remove_at(timer->index);
-      heap->publish_next();
-    }
-    timer->heap.store_relaxed(nullptr);  // under the lock
-    return pending;
-  }
+  TimerHold hold(timer);
+  if (!hold) return false;
+  const bool pending = hold.is_pending();
+  if (pending) hold.remove();
+  timer->heap.store_release(nullptr);  // pairs: timer.heap
+  return pending;
 }
 
 }  // namespace weft::sched

@@ -21,15 +21,21 @@ namespace weft::sched {
 
 class TimerHeap;
 
+// Who needs to know more in the callback derives from it.
 struct Timer {
-  using Callback = void (*)(Timer*, std::int64_t now_ns);
+  using Callback = void (*)(Timer*);
 
   std::int64_t when_ns = 0;
-  std::int64_t period_ns = 0;  // > 0: put back for when + k * period, the first one in the future
   Callback callback = nullptr;
-  void* argument = nullptr;
-  base::Atom<TimerHeap*> heap{nullptr};  // null: not pending
+  base::Atom<TimerHeap*> heap{nullptr};  // that has it, or had it when it fired; null: none, or a mark of its owner's
   std::uint32_t index = 0;
+
+  // States of an owner that says more of a timer in no heap.
+  static TimerHeap* mark(std::uintptr_t number) noexcept { return reinterpret_cast<TimerHeap*>(number); }
+  static bool is_heap(const TimerHeap* state) noexcept { return reinterpret_cast<std::uintptr_t>(state) >= kMarks; }
+
+ private:
+  static constexpr std::uintptr_t kMarks = 8;
 };
 
 class TimerHeap {
@@ -58,7 +64,7 @@ class TimerHeap {
   }  // a bound; re-read after a fence where it matters
   std::size_t size() const noexcept { return size_.load_relaxed(); }
 
-  friend bool stop_timer(Timer* timer);
+  friend class TimerHold;
 
  private:
   class Crowd;
@@ -66,10 +72,18 @@ class TimerHeap {
 
   // By value: an entry read back as a whole right after it was written in halves would wait for them.
   void push(Entry entry);
-  void remove_at(std::size_t index);
+  void remove_at(std::size_t index) {
+    const Entry last = entries_.back();
+    entries_.pop_back();
+    if (index != entries_.size()) fill_gap(index, last);
+  }
+  void fill_gap(std::size_t index, Entry entry);
   void sift_up(std::size_t index, Entry entry);
   void sift_down(std::size_t index, Entry entry);
-  void publish_next();
+  void publish_next() {
+    next_.store_relaxed(empty() ? kNever : root().when_ns);  // ordered by timer_added()'s fence
+    size_.store_relaxed(entries_.size() - kRoot);            // statistics
+  }
 
   // Beside the pointer the time, so that sifting reads no timers. The root is entry 3: the four children of an entry share a
   // cache line then.
@@ -100,6 +114,41 @@ class TimerHeap {
   std::vector<Entry, base::CacheAlignedAllocator<Entry>> entries_ = decltype(entries_)(kRoot);
   base::Atom<std::int64_t> next_{kNever};
   base::Atom<std::size_t> size_{0};
+};
+
+// Locks the heap that has a timer, or had it when it fired: its callback is not running meanwhile, and whether it is pending does not change.
+class TimerHold {
+ public:
+  explicit TimerHold(Timer* timer) noexcept : timer_(timer) {
+    for (;;) {
+      heap_ = timer->heap.load_acquire();  // pairs: timer.heap
+      if (!Timer::is_heap(heap_)) {
+        heap_ = nullptr;
+        return;
+      }
+      heap_->lock_.lock();
+      if (WEFT_LIKELY(timer->heap.load_relaxed() == heap_)) return;
+      heap_->lock_.unlock();  // adopted by another heap meanwhile, or taken off
+    }
+  }
+  ~TimerHold() {
+    if (heap_ != nullptr) heap_->lock_.unlock();
+  }
+  TimerHold(const TimerHold&) = delete;
+
+  explicit operator bool() const noexcept { return heap_ != nullptr; }  // false: no heap has it
+  bool is_pending() const noexcept {
+    return timer_->index < heap_->entries_.size() &&
+           heap_->entries_[timer_->index].what == reinterpret_cast<std::uintptr_t>(timer_);
+  }
+  void remove() {  // it is pending
+    heap_->remove_at(timer_->index);
+    heap_->publish_next();
+  }
+
+ private:
+  Timer* timer_;
+  TimerHeap* heap_;
 };
 
 // True: it was pending and will not fire. False: it has fired (its callback has returned) or was never started.

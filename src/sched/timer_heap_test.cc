@@ -18,12 +18,11 @@ struct Fired {
 };
 
 struct LoggedTimer : Timer {
-  LoggedTimer(std::int64_t when, Fired& log, std::int64_t period = 0) {
+  LoggedTimer(std::int64_t when, Fired& fired) : log(fired) {
     when_ns = when;
-    period_ns = period;
-    argument = &log;
-    callback = [](Timer* due, std::int64_t) { static_cast<Fired*>(due->argument)->times.push_back(due->when_ns); };
+    callback = [](Timer* due) { static_cast<LoggedTimer*>(due)->log.times.push_back(due->when_ns); };
   }
+  Fired& log;
 };
 
 TEST(TimerHeap, fires_in_the_order_of_time_what_random_adds_and_stops_leave) {
@@ -108,22 +107,6 @@ TEST(TimerHeap, leaves_the_rest_of_a_crowd_for_the_next_call) {
   EXPECT_EQ(heap.next_ns(), 5);
   EXPECT_EQ(heap.run_due(5, true, woken), 10u);
   EXPECT_EQ(heap.run_due(5, true, woken), 0u);
-}
-
-TEST(TimerHeap, puts_a_ticker_back_for_the_next_time_in_the_future) {
-  TimerHeap heap;
-  Fired fired;
-  LoggedTimer ticker(10, fired, 10);
-  heap.add(&ticker);
-  RunnableList woken;
-  EXPECT_EQ(heap.run_due(35, true, woken), 1u) << "ticks that nobody saw are dropped";
-  EXPECT_EQ(heap.next_ns(), 40);
-  EXPECT_TRUE(stop_timer(&ticker));
-  LoggedTimer far(INT64_MAX - 5, fired, INT64_MAX - 5);
-  heap.add(&far);
-  EXPECT_EQ(heap.run_due(INT64_MAX - 1, true, woken), 1u);
-  EXPECT_EQ(heap.next_ns(), TimerHeap::kNever) << "no overflow";
-  EXPECT_TRUE(stop_timer(&far));
 }
 
 TEST(TimerHeap, wakes_sleepers_in_the_order_of_time_among_timers) {

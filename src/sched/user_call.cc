@@ -10,10 +10,6 @@ __attribute__((noinline)) void call_user(void (*function)(void*), void* argument
   function(argument);
   asm volatile("");
 }
-__attribute__((noinline)) void call_user(const std::function<void()>& function) {
-  function();
-  asm volatile("");
-}
 __attribute__((noinline)) void request_stop_by_user(std::stop_source& stop) {
   stop.request_stop();
   asm volatile("");
@@ -21,10 +17,7 @@ __attribute__((noinline)) void request_stop_by_user(std::stop_source& stop) {
 
 namespace {
 bool calls_user(std::uintptr_t function) noexcept {
-  void (*const call_pointer)(void (*)(void*), void*) = call_user;
-  void (*const call_function)(const std::function<void()>&) = call_user;
-  return function == entry_of_goroutines() || function == reinterpret_cast<std::uintptr_t>(call_pointer) ||
-         function == reinterpret_cast<std::uintptr_t>(call_function) ||
+  return function == entry_of_goroutines() || function == reinterpret_cast<std::uintptr_t>(&call_user) ||
          function == reinterpret_cast<std::uintptr_t>(&request_stop_by_user);
 }
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <stop_token>
 
 // Calls from the middle of the runtime into the user's code: functions of timers and contexts, stop callbacks, destructors of
@@ -11,7 +10,6 @@
 namespace weft::sched {
 
 void call_user(void (*function)(void*), void* argument);
-void call_user(const std::function<void()>& function);
 void request_stop_by_user(std::stop_source& stop);
 
 // Of a stack, from the innermost frame outwards: has the user's code there been called by the runtime with something in hand?

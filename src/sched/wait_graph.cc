@@ -25,6 +25,18 @@ std::string name_of_goroutine(const Goroutine* g) {
   return std::string(text, describe_goroutine(g, text, sizeof text));
 }
 
+// What the holder does with what is waited for.
+struct Words {
+  const char* link;
+  const char* itself;
+  bool may_forget;  // to unlock: then who is named may be a successor on the same stack
+};
+Words words_for(WaitReason reason) noexcept {
+  if (reason == WaitReason::kJoin) return {" ", "itself", false};
+  if (reason == WaitReason::kOnce) return {", run by ", "itself: it calls it from inside the function", false};
+  return {", held by ", "itself: it locks it twice", true};
+}
+
 WaitFacts facts_of(const Goroutine* g) {
   WaitFacts facts;
   if (g->status.load_relaxed() == GStatus::kWaiting && g->wait_object != nullptr) hooks.tell_wait(g, facts);
@@ -46,7 +58,7 @@ bool WaitGraph::waits_for_holder(const Goroutine* g) noexcept {
   if (g->status.load_relaxed() != GStatus::kWaiting) return false;
   const WaitReason reason = g->wait_reason;
   return reason == WaitReason::kMutex || reason == WaitReason::kSharedMutexRead ||
-         reason == WaitReason::kSharedMutexWrite || reason == WaitReason::kJoin;
+         reason == WaitReason::kSharedMutexWrite || reason == WaitReason::kJoin || reason == WaitReason::kOnce;
 }
 
 WaitGraph::Holder WaitGraph::holder_in(const WaitFacts& facts) const {
@@ -76,17 +88,17 @@ std::string WaitGraph::line_for(const Goroutine* g) const {
   const WaitFacts facts = facts_of(g);
   if (facts.object.empty()) return {};
   std::string line = "waits for " + facts.object;
-  const bool is_join = g->wait_reason == WaitReason::kJoin;
   if (facts.has_holder) {
+    const Words words = words_for(g->wait_reason);
     const Holder holder = holder_in(facts);
-    if (!is_join) line += ", held by ";
-    if (is_join) line += " ";
+    line += words.link;
     if (holder.g == g) {
-      line += is_join ? "itself" : "itself: it locks it twice";
+      line += words.itself;
     } else {
       line += holder.g != nullptr ? name_of_goroutine(holder.g) : holder.text;
     }
-    if (!holder.is_certain) line += " (or by one that ran on its stack before and ended without unlocking)";
+    if (!holder.is_certain && words.may_forget)
+      line += " (or by one that ran on its stack before and ended without unlocking)";
     if (holder.g != nullptr && holder.g != g) line += origin_of(holder.g);
   } else if (!facts.holders.empty()) {
     line += ", " + facts.holders;
@@ -112,10 +124,9 @@ std::string WaitGraph::cycles() const {
     do {
       line += g == first ? " waits for " : ", which waits for ";
       const WaitFacts facts = facts_of(g);
-      const bool is_join = g->wait_reason == WaitReason::kJoin;
+      const Words words = words_for(g->wait_reason);
       g = next_of(g);
-      line += facts.object + (is_join ? " " : ", held by ") +
-              (g == first && g == next_of(first) ? "itself" : name_of_goroutine(g));
+      line += facts.object + words.link + (g == first && g == next_of(first) ? "itself" : name_of_goroutine(g));
     } while (g != first);
     text += line + "\n";
   }

@@ -7,21 +7,21 @@
 
 namespace weft::sched {
 
-void Wait::on_time_limit(Timer* timer, std::int64_t) {
-  auto* wait = static_cast<Wait*>(timer->argument);
-  if (wait->choice_.fire(nullptr)) wait->sleeper().wake();
-}
-
 bool Wait::wait() noexcept {
   if (g_ == nullptr) return wait_as_thread();
   if (!is_timed()) {
     park();
     return true;
   }
-  Timer timer;
+  struct TimeLimit : Timer {
+    Wait* wait;
+  } timer;
   timer.when_ns = deadline_ns_;
-  timer.callback = &Wait::on_time_limit;
-  timer.argument = this;
+  timer.callback = [](Timer* due) {
+    Wait* wait = static_cast<TimeLimit*>(due)->wait;
+    if (wait->choice_.fire(nullptr)) wait->sleeper().wake();
+  };
+  timer.wait = this;
   start_timer(&timer);
   park();
   stop_timer(&timer);  // also waits for its callback, which uses this frame
@@ -47,7 +47,8 @@ bool Wait::wait_as_thread() noexcept {
 void start_timer(Timer* timer) noexcept {
   Processor* p = os::current_p();
   TimerHeap& heap = p != nullptr ? p->timers : scheduler.processors[0]->timers;
-  if (heap.add(timer)) timer_added(timer->when_ns);
+  const std::int64_t when_ns = timer->when_ns;  // once it is started, others may change it
+  if (heap.add(timer)) timer_added(when_ns);
 }
 
 }  // namespace weft::sched

@@ -198,7 +198,6 @@ class Wait {
 
  private:
   bool wait_as_thread() noexcept;
-  static void on_time_limit(Timer* timer, std::int64_t now_ns);
 
   Goroutine* g_;  // null: a plain thread
   WaitReason reason_;

@@ -125,6 +125,11 @@ void on_quit_signal(int) {
   errno = saved_errno;
 }
 
+// A forced unwind has no type: it may have met a function that lets nothing out.
+bool is_exit_refused(const Goroutine* g) {
+  return (g->flags & sched::kGExits) != 0 && abi::__cxa_current_exception_type() == nullptr;
+}
+
 // what() may throw or be absent; the text is bounded.
 void print_exception() {
   const std::type_info* type = abi::__cxa_current_exception_type();
@@ -166,8 +171,15 @@ bool says_the_same_again([[maybe_unused]] std::terminate_handler handler) {
   if (g != nullptr && reporter.cas_relaxed(nobody, os::thread_id())) {
     char who[128], text[256];
     sched::describe_goroutine(g, who, sizeof who);
-    print(text, std::snprintf(text, sizeof text, "fatal error: %s: uncaught exception\n", who));
-    print_exception();
+    if (is_exit_refused(g)) {
+      print(text, std::snprintf(text, sizeof text, "fatal error: %s: this_goroutine::exit() cannot end it\n", who));
+      print(text, std::snprintf(text, sizeof text,
+                                "  std::terminate was called while it unwound the stack: a noexcept function or a "
+                                "stop_callback lets nothing out\n"));
+    } else {
+      print(text, std::snprintf(text, sizeof text, "fatal error: %s: uncaught exception\n", who));
+      print_exception();
+    }
     print_stack(nullptr);
     base::run_last_words();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "service/deadlock.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
@@ -60,6 +61,17 @@ void write_out(void*, std::string_view text) { base::write_stderr(text.data(), t
   std::_Exit(2);
 }
 
+[[noreturn]] void report_threads(std::int64_t waiting) {
+  char headline[256];
+  const int length = std::snprintf(
+      headline, sizeof headline,
+      "fatal error: all goroutines are asleep - deadlock!\n\n"
+      "there is no goroutine; %lld plain %s for a channel or another primitive of weft, and nobody is left to wake "
+      "%s\n",
+      static_cast<long long>(waiting), waiting == 1 ? "thread waits" : "threads wait", waiting == 1 ? "it" : "them");
+  report(std::string_view(headline, static_cast<std::size_t>(length)));
+}
+
 }  // namespace
 
 void set_helper_threads(int count) { helper_threads.store_relaxed(count); }
@@ -89,6 +101,7 @@ void check_for_deadlock() {
         "have no stack\n\n");
   if (goroutines == 0 && scheduler.main_exited.load_relaxed() > 0)
     report("fatal error: no goroutines (main called Goexit) - deadlock!\n\n");
+  if (goroutines == 0) report_threads(waiting_threads);
   report("fatal error: all goroutines are asleep - deadlock!\n\n");
 }
 

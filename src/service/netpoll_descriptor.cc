@@ -196,9 +196,9 @@ void Descriptor::leave_level_in_poller(bool for_good) noexcept {
 
 // --- deadlines ---
 
-void Descriptor::on_deadline(sched::Timer* timer, std::int64_t) {
-  auto* descriptor = static_cast<Descriptor*>(timer->argument);
-  const Side side = timer == &descriptor->directions_[0].timer ? Side::kRead : Side::kWrite;
+void Descriptor::on_deadline(sched::Timer* timer) {
+  Descriptor* descriptor = static_cast<Direction::Deadline*>(timer)->descriptor;
+  const Side side = timer == &descriptor->directions_[0].deadline ? Side::kRead : Side::kWrite;
   descriptor->at(side).expired.store_seq_cst(true);  // pairs: gate.flags
   descriptor->interrupt(side);
 }
@@ -208,7 +208,7 @@ void Descriptor::set_deadline(Side side, std::int64_t deadline_ns) noexcept {
   {
     Direction& direction = at(side);
     std::lock_guard guard(deadline_lock_);
-    sched::stop_timer(&direction.timer);
+    sched::stop_timer(&direction.deadline);
     if (is_closed())
       deadline_ns = os::kForever;  // shut() stops timers under this lock, after it has set the bit: none may follow
     const bool past = deadline_ns != os::kForever && deadline_ns <= os::now_ns();
@@ -216,10 +216,10 @@ void Descriptor::set_deadline(Side side, std::int64_t deadline_ns) noexcept {
     if (past) {
       interrupt(side);
     } else if (deadline_ns != os::kForever) {
-      direction.timer.when_ns = deadline_ns;
-      direction.timer.callback = &Descriptor::on_deadline;
-      direction.timer.argument = this;
-      sched::start_timer(&direction.timer);
+      direction.deadline.when_ns = deadline_ns;
+      direction.deadline.callback = &Descriptor::on_deadline;
+      direction.deadline.descriptor = this;
+      sched::start_timer(&direction.deadline);
     }
   }
   drop();
@@ -246,7 +246,7 @@ bool Descriptor::shut(bool keep_number) noexcept {
   interrupt(Side::kWrite);
   {
     std::lock_guard guard(deadline_lock_);
-    for (Direction& direction : directions_) sched::stop_timer(&direction.timer);
+    for (Direction& direction : directions_) sched::stop_timer(&direction.deadline);
   }
   netpoll().unregister(*this);
   drop();

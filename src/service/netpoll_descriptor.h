@@ -99,7 +99,9 @@ class alignas(base::kCacheLine) Descriptor {
     base::Atom<bool> expired{false};
     os::SpinLock lock;  // over the queue and the side's queued bit
     sched::WaitList queue;
-    sched::Timer timer;
+    struct Deadline : sched::Timer {
+      Descriptor* descriptor = nullptr;
+    } deadline;
   };
 
   Direction& at(Side side) noexcept { return directions_[static_cast<int>(side)]; }
@@ -120,7 +122,7 @@ class alignas(base::kCacheLine) Descriptor {
   int queue_for_side(Side side, const Interrupt* interrupt) noexcept;
   void give_side(Side side) noexcept;
   int wait(Side side, const Interrupt* interrupt) noexcept;
-  static void on_deadline(sched::Timer* timer, std::int64_t now_ns);
+  static void on_deadline(sched::Timer* timer);
   void leave_level_for_writing() noexcept;
   void leave_level_in_poller(bool for_good) noexcept;
 

@@ -60,6 +60,8 @@ class Sysmon {
     for (;;) {
       const std::int64_t now = os::now_ns();
       scheduler.coarse_ms.store_relaxed(static_cast<std::uint32_t>(now / 1'000'000));
+      scheduler.far_from_ns.store_relaxed(now + sched::kFarNs);
+      sched::remind_watchers(now + sched::kFarNs);
       if (dump_wanted.load_relaxed()) dump_and_exit();
       bool acted = false;
       if (!scheduler.exiting.load_relaxed() && !scheduler.world_stopping.load_relaxed())
@@ -311,8 +313,10 @@ class Sysmon {
   void rest(std::int64_t until, bool deep) {
     scheduler.sysmon_slow.store_relaxed(until - os::now_ns() > 1'000'000);
     if (deep) {
+      scheduler.far_from_ns.store_relaxed(sched::TimerHeap::kNever);
       scheduler.sysmon_asleep.store_seq_cst(true);  // pairs: sysmon.asleep
       if (scheduler.idle.look().idle() != sched::maxprocs()) until = 0;
+      sched::remind_watchers(sched::TimerHeap::kNever);
     }
     if (doorbell.wait(until)) {
       period_ = kFastNs;

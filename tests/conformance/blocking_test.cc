@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -154,6 +155,27 @@ TEST_P(Blocking, everything_else_works_inside) {
       EXPECT_NE(dump_text().find("in call"), std::string::npos);
     });
   });
+}
+
+TEST_P(Blocking, what_needs_a_processor_is_refused_inside_and_says_why) {
+  weft::run([] {
+    weft::blocking([] {
+      const auto refusal_of = [](auto f) {
+        try {
+          f();
+        } catch (const weft::logic_error& error) {
+          return std::string(error.what());
+        }
+        return std::string("none");
+      };
+      const std::string why = ": a goroutine cannot do that inside weft::blocking()";
+      EXPECT_EQ(refusal_of([] { weft::this_goroutine::exit(); }), "weft: this_goroutine::exit" + why);
+      EXPECT_EQ(refusal_of([] { weft::this_goroutine::set_name("x"); }), "weft: this_goroutine::set_name" + why);
+      EXPECT_EQ(refusal_of(weft::lock_os_thread), "weft: lock_os_thread" + why);
+    });
+    weft::this_goroutine::set_name("after the call");
+  });
+  EXPECT_THROW(weft::this_goroutine::set_name("of a thread"), weft::logic_error);
 }
 
 TEST_P(Blocking, errno_of_the_call_survives_its_end) {

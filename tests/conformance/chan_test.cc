@@ -395,6 +395,32 @@ TEST_P(Chan, a_handle_may_go_while_its_channel_is_waited_on) {
   });
 }
 
+TEST_P(Chan, a_loop_keeps_the_channel_it_began_with) {
+  weft::run([] {
+    weft::chan<int> c(3), other(1);
+    for (int i = 0; i < 3; ++i) c.send(i);
+    c.close();
+    other.send(7);
+    int expected = 0;
+    for (auto& value : c) {
+      EXPECT_EQ(value, expected++);
+      c = other;
+    }
+    EXPECT_EQ(expected, 3);
+    EXPECT_EQ(other.size(), 1u);
+
+    auto only = std::make_unique<weft::chan<std::string>>(2);
+    for (const char* text : {"a", "b"}) only->send(text);
+    only->close();
+    std::string all;
+    for (auto& text : *only) {
+      all += text;
+      only.reset();
+    }
+    EXPECT_EQ(all, "ab");
+  });
+}
+
 TEST_P(Chan, a_sieve_finds_the_primes) {
   weft::run([] {
     weft::chan<int> numbers;

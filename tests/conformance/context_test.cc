@@ -30,6 +30,16 @@ std::string text_of(const std::exception_ptr& cause) {
   }
 }
 
+template <class F>
+std::string refusal_of(F&& f) {
+  try {
+    f();
+    return "none";
+  } catch (const weft::logic_error& error) {
+    return error.what();
+  }
+}
+
 TEST_P(Context, the_background_is_never_cancelled) {
   const context background = context::background();
   EXPECT_FALSE(background.cancelled());
@@ -62,6 +72,39 @@ TEST_P(Context, a_cancellation_reaches_all_below_and_nobody_above) {
     cancel_top();
     EXPECT_TRUE(beside.cancelled());
     EXPECT_EQ(*below.value<int>(), 5);
+  });
+}
+
+// What a user does to the channel of one context may not stand in the way of the cancellation of the others.
+TEST_P(Context, only_the_context_closes_its_channel) {
+  weft::run([] {
+    auto [parent, cancel] = weft::with_cancel(context::background());
+    auto [first, cancel_first] = weft::with_cancel(parent);
+    auto [second, cancel_second] = weft::with_timeout(parent, 1h);
+    auto [third, cancel_third] = weft::with_cancel(parent);
+    auto waiting = weft::spawn([done = second.done()]() mutable { return done.recv().has_value(); });
+    auto done = second.done();
+    std::monostate nothing;
+    for (int i = 0; i < 2; ++i) {  // with and without somebody who waits
+      EXPECT_THROW(done.send(nothing), weft::logic_error);
+      EXPECT_THROW(done.try_send(nothing), weft::logic_error);
+      EXPECT_THROW(done.send_for(nothing, 1h), weft::logic_error);
+      EXPECT_THROW(weft::select(weft::on_send(done, nothing), weft::on_default()), weft::logic_error);
+      EXPECT_THROW(weft::select(weft::on_send(done, nothing), weft::on_timeout(1h)), weft::logic_error);
+      EXPECT_EQ(refusal_of([&] { done.close(); }),
+                "weft: close of the channel of a context: only the context closes it; cancel it instead");
+      EXPECT_FALSE(done.closed());
+      EXPECT_EQ(done.try_recv().status, weft::chan_status::empty);
+      EXPECT_EQ(done.recv_for(1us).status, weft::chan_status::empty);
+      weft::this_goroutine::sleep_for(1ms);
+    }
+    EXPECT_FALSE(second.cancelled());
+    cancel();
+    EXPECT_FALSE(waiting.join());
+    EXPECT_TRUE(first.cancelled() && second.cancelled() && third.cancelled());
+    EXPECT_TRUE(first.done().closed() && second.done().closed() && third.done().closed());
+    EXPECT_THROW(done.close(), weft::logic_error);
+    EXPECT_THROW(done.send(nothing), weft::logic_error);
   });
 }
 
@@ -382,6 +425,27 @@ TEST_P(Context, functions_run_after_a_cancellation) {
   });
 }
 
+TEST_P(Context, functions_may_be_move_only_and_end_with_their_callback) {
+  Counted::alive = 0;
+  weft::run([] {
+    auto [ctx, cancel] = weft::with_cancel(context::background());
+    std::atomic<int> sum{0};
+    const auto adds = [&sum](int n) {
+      return [&sum, n = std::make_unique<int>(n), counted = Counted()] { sum += *n; };
+    };
+    weft::after_func(ctx, adds(1));
+    auto stopped = weft::after_func(ctx, adds(10));
+    EXPECT_TRUE(stopped.stop());
+    weft::after_func(ctx, [&sum, calls = 0]() mutable { sum += 100 * ++calls; });
+    cancel();
+    EXPECT_TRUE(spin_until([&] { return sum == 101; })) << sum;
+    weft::after_func(ctx, adds(1000));
+    EXPECT_TRUE(spin_until([&] { return sum == 1101; })) << sum;
+    weft::after_func(context::background(), adds(10'000));
+  });
+  EXPECT_TRUE(spin_until([] { return Counted::alive == 0; })) << Counted::alive;
+}
+
 TEST_P(Context, functions_of_a_context_that_goes_are_destroyed_and_never_run) {
   Counted::alive = 0;
   weft::run([] {
@@ -393,6 +457,148 @@ TEST_P(Context, functions_of_a_context_that_goes_are_destroyed_and_never_run) {
     }
     EXPECT_EQ(Counted::alive, 0);
     EXPECT_EQ(calls, 0);
+  });
+}
+
+weft::chan<std::monostate> done_within(const context& parent, std::chrono::nanoseconds limit) {
+  return weft::with_timeout(parent, limit).first.done();
+}
+
+TEST_P(Context, a_dropped_contexts_channel_is_closed_by_its_deadline) {
+  weft::run([] {
+    auto [parent, cancel] = weft::with_cancel(context::background());
+    EXPECT_EQ(done_within(context::background(), 2ms).recv_for(30s).status, weft::chan_status::closed);
+    EXPECT_EQ(done_within(parent, 2ms).recv_for(30s).status, weft::chan_status::closed);
+    EXPECT_FALSE(parent.cancelled());
+    auto below = weft::with_cancel(weft::with_timeout(context::background(), 2ms).first).first.done();
+    EXPECT_EQ(below.recv_for(30s).status, weft::chan_status::closed) << "by a deadline above, dropped as well";
+  });
+}
+
+TEST_P(Context, a_dropped_contexts_channel_is_closed_by_those_above) {
+  weft::run([] {
+    auto [parent, cancel] = weft::with_cancel(context::background());
+    auto direct = weft::with_cancel(parent).first.done();
+    auto limited = done_within(parent, 1h);
+    auto below = weft::with_cancel(weft::with_value(weft::with_cancel(parent).first, 1)).first.done();
+    std::stop_source source;
+    auto stopped = weft::with_stop_token(context::background(), source.get_token()).done();
+    EXPECT_FALSE(direct.closed() || limited.closed() || below.closed() || stopped.closed());
+    cancel();
+    EXPECT_TRUE(direct.closed() && limited.closed() && below.closed());
+    EXPECT_FALSE(stopped.closed());
+    source.request_stop();
+    EXPECT_TRUE(stopped.closed());
+  });
+}
+
+TEST_P(Context, a_dropped_contexts_stop_token_and_functions_hear_of_its_end) {
+  weft::run([] {
+    auto [parent, cancel] = weft::with_cancel(context::background());
+    const std::stop_token by_parent = weft::with_cancel(parent).first.stop_token();
+    const std::stop_token by_time = weft::with_timeout(parent, 2ms).first.stop_token();
+    std::atomic<int> calls{0};
+    weft::after_func(weft::with_cancel(parent).first, [&] { ++calls; });
+    weft::after_func(weft::with_timeout(parent, 2ms).first, [&] { ++calls; });
+    EXPECT_TRUE(spin_until([&] { return by_time.stop_requested() && calls == 1; }));
+    EXPECT_FALSE(by_parent.stop_requested());
+    cancel();
+    EXPECT_TRUE(by_parent.stop_requested());
+    EXPECT_TRUE(spin_until([&] { return calls == 2; }));
+  });
+}
+
+TEST_P(Context, dropped_contexts_stay_no_longer_than_they_can_be_cancelled) {
+  const auto value = [] { return std::make_shared<Counted>(); };
+  const int count = scaled(10'000);
+  Counted::alive = 0;
+  weft::run([&] {
+    std::vector<weft::chan<std::monostate>> kept;
+    const auto drop_children_of = [&](const context& parent, std::chrono::nanoseconds limit) {
+      for (int i = 0; i < count; ++i) kept.push_back(done_within(weft::with_value(parent, value()), limit));
+    };
+    auto [parent, cancel] = weft::with_cancel(context::background());
+    drop_children_of(parent, 1h);
+    EXPECT_EQ(Counted::alive, count);
+    cancel();
+    EXPECT_EQ(Counted::alive, 0) << "cancelled";
+    for (const auto& done : kept) EXPECT_TRUE(done.closed());
+
+    drop_children_of(context::background(), 5ms);
+    for (auto& done : kept) done.recv();
+    EXPECT_TRUE(spin_until([] { return Counted::alive == 0; })) << "past their deadlines: " << Counted::alive;
+
+    std::optional<context> root = weft::with_cancel(context::background()).first;
+    std::optional<context> middle = weft::with_cancel(*root).first;
+    drop_children_of(*middle, std::chrono::nanoseconds::max());
+    middle.reset();
+    EXPECT_EQ(Counted::alive, count);
+    root.reset();
+    EXPECT_EQ(Counted::alive, 0) << "nobody is left who could cancel them";
+  });
+}
+
+TEST_P(Context, dropped_contexts_that_nobody_watches_any_more_are_freed) {
+  Counted::alive = 0;
+  weft::run([] {
+    auto [parent, cancel] = weft::with_cancel(context::background());
+    for (int i = 0; i < 1000; ++i) {
+      const context valued = weft::with_value(parent, std::make_shared<Counted>());
+      weft::with_timeout(valued, 1h).first.done();
+      weft::with_cancel(valued).first.stop_token();
+      weft::after_func(weft::with_cancel(valued).first, [] {}).stop();
+    }
+    EXPECT_EQ(Counted::alive, 0) << "nobody had anything of them when their handles went";
+    for (int i = 0; i < 1000; ++i) {
+      auto done = done_within(weft::with_value(parent, std::make_shared<Counted>()), 1h);
+      auto token = weft::with_cancel(weft::with_value(parent, std::make_shared<Counted>())).first.stop_token();
+    }
+    EXPECT_LE(Counted::alive, 10) << "their channels were dropped after them";
+  });
+}
+
+TEST_P(Context, a_last_handle_may_go_while_the_context_is_cancelled) {
+  Counted::alive = 0;
+  weft::run([] {
+    for (int round = 0; round < scaled(500); ++round) {
+      auto [parent, cancel] = weft::with_cancel(context::background());
+      const context valued = weft::with_value(parent, std::make_shared<Counted>());
+      std::optional<context> above = weft::with_timeout(valued, std::chrono::microseconds(round % 50)).first;
+      std::optional<context> child = weft::with_cancel(weft::with_value(*above, 1)).first;
+      std::optional<context> other = weft::with_cancel(*above).first;
+      auto done = child->done();
+      auto token = other->stop_token();
+      weft::wait_group group;
+      group.go([&] { child.reset(); });
+      group.go([&] { above.reset(); });
+      group.go([&] { other.reset(); });
+      if (round % 3 == 0) group.go([end = cancel] { end(); });
+      EXPECT_FALSE(done.recv().has_value());
+      EXPECT_TRUE(spin_until([&] { return token.stop_requested(); }));
+      group.wait();
+    }
+    EXPECT_TRUE(spin_until([] { return Counted::alive == 0; })) << Counted::alive;
+  });
+}
+
+// Two that drop the last handles of a tree at once: whoever is last finds that nobody can be cancelled any more.
+TEST_P(Context, a_tree_may_be_dropped_from_all_sides) {
+  Counted::alive = 0;
+  weft::run([] {
+    for (int round = 0; round < scaled(500); ++round) {
+      std::optional<context> root =
+          weft::with_cancel(weft::with_value(context::background(), std::make_shared<Counted>())).first;
+      std::optional<context> middle = weft::with_cancel(weft::with_value(*root, 1)).first;
+      std::optional<context> child = weft::with_cancel(*middle).first;
+      auto done = child->done(), done_of_middle = middle->done();
+      weft::wait_group group;
+      group.go([&] { child.reset(); });
+      group.go([&] { middle.reset(); });
+      group.go([&] { root.reset(); });
+      group.wait();
+      EXPECT_EQ(Counted::alive, 0);
+      EXPECT_FALSE(done.closed() || done_of_middle.closed());
+    }
   });
 }
 

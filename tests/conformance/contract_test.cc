@@ -166,6 +166,31 @@ TEST_P(Contract, select_is_used_as_printed) {
   });
 }
 
+// What is sent is converted in the same way everywhere: by what chan::send accepts, which is no explicit constructor.
+template <class T, class V>
+concept sends = requires(chan<T> c, V&& v) { c.send(std::forward<V>(v)); };
+template <class T, class V>
+concept sends_in_select = requires(chan<T> c, V&& v) { weft::select(weft::on_send(c, std::forward<V>(v))); };
+template <class T, class V>
+concept gives_away_in_select = requires(V&& v) { weft::select(weft::on_send(chan<T>(), std::forward<V>(v))); };
+template <class T, class V>
+concept sends_by_selector = requires(selector s, chan<T> c, V&& v) { s.send(c, std::forward<V>(v)); };
+template <class T, class V>
+concept promises = requires(promise<T> p, V&& v) { p.set_value(std::forward<V>(v)); };
+template <class T, class V>
+concept accepted =
+    sends<T, V> && sends_in_select<T, V> && gives_away_in_select<T, V> && sends_by_selector<T, V> && promises<T, V>;
+template <class T, class V>
+concept refused = !sends<T, V> && !sends_in_select<T, V> && !gives_away_in_select<T, V> && !sends_by_selector<T, V> &&
+                  !promises<T, V>;
+static_assert(accepted<std::string, const char (&)[3]> && accepted<std::string, const std::string&> &&
+              accepted<std::string, const std::string> && accepted<double, int> && accepted<bool, int*> &&
+              accepted<std::unique_ptr<int>, std::unique_ptr<int>> && accepted<std::unique_ptr<int>, std::nullptr_t> &&
+              accepted<std::shared_ptr<int>, std::unique_ptr<int>> && accepted<std::optional<int>, int&>);
+static_assert(refused<std::vector<int>, int> && refused<std::unique_ptr<int>, int*> && refused<int*, std::size_t> &&
+              refused<std::unique_ptr<int>, std::unique_ptr<int>&> && refused<int*, const int*> &&
+              refused<std::unique_ptr<int>, const std::unique_ptr<int>>);
+
 // --- synchronisation: the members of the std type of that name ---
 
 template <class M>
@@ -271,6 +296,31 @@ static_assert(requires(group g, const group k) {
 });
 static_assert(std::is_constructible_v<group, const context&> && !std::is_convertible_v<const context&, group>);
 
+// As std's, they are there before any code has run.
+constinit latch early_latch(1);
+constinit counting_semaphore<> early_semaphore(2);
+constinit binary_semaphore early_permit(0);
+constinit barrier<> early_barrier(1);
+constinit mutex early_mutex;
+constinit recursive_mutex early_recursive_mutex;
+constinit shared_mutex early_shared_mutex;
+constinit condition_variable early_condition;
+constinit wait_group early_group;
+constinit once_flag early_flag;
+
+TEST_P(Contract, primitives_are_initialised_by_the_compiler) {
+  if (!early_latch.try_wait()) early_latch.count_down();
+  early_latch.wait();
+  early_semaphore.acquire();
+  early_semaphore.release();
+  EXPECT_FALSE(early_permit.try_acquire());
+  early_barrier.arrive_and_wait();
+  const std::scoped_lock both(early_mutex, early_recursive_mutex, early_shared_mutex);
+  early_condition.notify_all();
+  early_group.wait();
+  call_once(early_flag, [] {});
+}
+
 TEST_P(Contract, locks_are_used_as_printed) {
   run([] {
     mutex a;
@@ -352,6 +402,72 @@ TEST_P(Contract, groups_pools_and_futures_are_used_as_printed) {
     broken.set_exception(std::make_exception_ptr(std::runtime_error("no")));
     EXPECT_THROW(never.get(), std::runtime_error);
   });
+}
+
+// An element and a function may have an operator& of their own.
+struct discreet {
+  explicit discreet(int v = 0) : value(v) {}
+  discreet(const discreet&) = default;
+  discreet(discreet&&) noexcept = default;
+  ~discreet() {}
+  void operator&() const = delete;
+  int operator()() const { return value; }
+  int value;
+};
+struct discreet_box : discreet {
+  using discreet::discreet;
+  discreet_box(const discreet_box&) = default;
+  discreet_box(discreet_box&& other) noexcept(false) : discreet(other.value) {}
+};
+static_assert(has_all_of_chan<discreet> && has_all_of_chan<discreet_box>);
+
+template <class T>
+void pass_on() {
+  chan<T> c(2);
+  const T two(2);
+  T three(3);
+  c.send(T(1));
+  EXPECT_EQ(weft::select(weft::on_send(c, two)), 0u);
+  EXPECT_EQ(c.recv()->value, 1);
+  EXPECT_EQ(weft::select(weft::on_recv(c, [](std::optional<T> v) { EXPECT_EQ(v->value, 2); })), 0u);
+  weft::selector s;
+  s.send(c, two);
+  s.send(c, T(2));
+  for (int i = 0; i < 2; ++i) s.wait();
+  EXPECT_FALSE(c.try_send(three));
+  EXPECT_FALSE(c.send_for(three, 0s));
+  EXPECT_EQ(weft::select(weft::on_send(c, std::move(three)), weft::on_default()), 1u);
+  c.close();
+  for (auto it = c.begin(); it != c.end(); ++it) EXPECT_EQ(it->value, 2);
+}
+
+TEST_P(Contract, nobody_asks_an_element_or_a_function_for_its_address) {
+  static goroutine_local<discreet> own;
+  run([] {
+    pass_on<discreet>();
+    pass_on<discreet_box>();
+    pool<discreet> used([] { return discreet(1); });
+    for (int i = 0; i < 2; ++i) used.put(used.get());
+    EXPECT_EQ(used.get().value, 1);
+    promise<discreet> word;
+    word.set_value(discreet(2));
+    EXPECT_EQ(word.get_future().get().value, 2);
+    single_flight<int, discreet> flights;
+    EXPECT_EQ(flights.run(1, discreet(3)).value, 3);
+    go(discreet(4));
+    EXPECT_EQ(spawn(discreet(4)).join(), 4);
+    EXPECT_EQ(spawn([] { return discreet(5); }).join().value, 5);
+    wait_group all;
+    all.go(discreet(6));
+    all.wait();
+    group g;
+    g.go(discreet(7));
+    g.wait();
+    after_func(0s, discreet(8));
+    EXPECT_EQ(blocking(discreet(9)), 9);
+    EXPECT_EQ(own->value, 0);
+  });
+  EXPECT_EQ(run(discreet(10)), 10);
 }
 
 // --- time ---

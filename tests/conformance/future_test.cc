@@ -84,6 +84,15 @@ TEST_P(Future, misuse_throws_what_std_throws) {
   EXPECT_EQ(error_of([&] { promise.set_value(3); }), std::future_errc::no_state);  // NOLINT(bugprone-use-after-move)
 }
 
+TEST_P(Future, a_null_exception_is_refused_and_changes_nothing) {
+  weft::promise<std::string> promise;
+  weft::future<std::string> future = promise.get_future();
+  EXPECT_THROW(promise.set_exception(nullptr), weft::logic_error);
+  EXPECT_EQ(future.wait_for(0s), std::future_status::timeout);
+  promise.set_value("all the same");
+  EXPECT_EQ(future.get(), "all the same");
+}
+
 TEST_P(Future, a_promise_that_goes_away_breaks_its_word) {
   weft::future<int> future;
   {

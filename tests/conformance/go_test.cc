@@ -200,6 +200,23 @@ TEST_P(Go, refuses_an_empty_function_at_the_call) {
   weft::wait_group group;
   EXPECT_THROW(group.go(empty), weft::logic_error);
   group.wait();
+  const auto refused_by = [](auto&& call) {
+    try {
+      call();
+    } catch (const weft::logic_error& error) {
+      const std::string text = error.what();
+      return text.substr(0, text.find(": the function is empty"));
+    }
+    return std::string("nobody");
+  };
+  EXPECT_EQ(refused_by([&] { weft::go(empty); }), "weft: go");
+  EXPECT_EQ(refused_by([&] { static_cast<void>(weft::spawn(empty)); }), "weft: spawn");
+  EXPECT_EQ(refused_by([&] { weft::run(empty); }), "weft: run");
+  EXPECT_EQ(refused_by([&] { group.go(empty); }), "weft: wait_group::go");
+  EXPECT_EQ(refused_by([&] { weft::group().go(empty); }), "weft: group::go");
+  EXPECT_EQ(refused_by([&] { weft::after_func(std::chrono::hours(1), empty); }), "weft: after_func");
+  EXPECT_EQ(refused_by([&] { weft::after_func(weft::context::background(), empty); }), "weft: after_func");
+  EXPECT_EQ(refused_by([&] { weft::timer(std::chrono::hours(1), empty); }), "weft: timer");
   EXPECT_EQ(weft::runtime::num_goroutines(), before);
 }
 

@@ -29,49 +29,59 @@ class GoroutineState : public RuntimeTest {
 };
 WEFT_AT_ALL_CONFIGURATIONS(GoroutineState);
 
-// The compiler may keep the address of errno, which is the thread's, across a switch: each access is a call of its own.
-__attribute__((noinline)) int get_errno() {
-  asm volatile("" ::: "memory");
-  return errno;
-}
-__attribute__((noinline)) void set_errno(int value) {
-  asm volatile("" ::: "memory");
-  errno = value;
-}
-
+// Many uses in one function: the address of the thread's errno must not be kept across a switch.
 TEST_P(GoroutineState, errno_is_the_goroutines) {
   weft::wait_group group;
   for (int i = 1; i <= 30; ++i) {
     group.go([i] {
       for (int round = 0; round < scaled(200); ++round) {
-        set_errno(1000 + i);
-        if (round % 2 == 0) {
-          weft::this_goroutine::yield();
-        } else {
-          weft::this_goroutine::sleep_for(10us);
-        }
-        ASSERT_EQ(get_errno(), 1000 + i);
+        errno = 1000 + i;
+        move_about(round);
+        ASSERT_EQ(errno, 1000 + i);
       }
     });
   }
   group.wait();
 }
 
+// As programs use it: a call that fails, then one that waits, in one loop.
+TEST_P(GoroutineState, errno_is_that_of_the_call_before) {
+  weft::run([] {
+    weft::wait_group group;
+    int wrong_descriptor = -1;
+    for (int i = 0; i < 8; ++i)
+      group.go([&, i] {
+        for (int round = 0; round < scaled(200); ++round) {
+          errno = 0;
+          char byte;
+          const bool invalid = (round + i) % 2 == 0;
+          const auto result = invalid ? ::lseek(STDIN_FILENO, 0, -7) : ::read(wrong_descriptor, &byte, 1);
+          if (result < 0 && errno == (invalid ? EINVAL : EBADF)) {
+            move_about(round);
+            continue;
+          }
+          FAIL() << "errno " << errno << " after a call that fails";
+        }
+      });
+    group.wait();
+  });
+}
+
 TEST_P(GoroutineState, errno_starts_at_zero) {
   weft::run([] {
-    set_errno(77);
-    EXPECT_EQ(weft::spawn([] { return get_errno(); }).join(), 0);
-    EXPECT_EQ(get_errno(), 77);
+    errno = 77;
+    EXPECT_EQ(weft::spawn([] { return errno; }).join(), 0);
+    EXPECT_EQ(errno, 77);
     for (int i = 0; i < 100; ++i) {
-      weft::spawn([] { set_errno(33); }).join();
-      EXPECT_EQ(weft::spawn([] { return get_errno(); }).join(), 0);
+      weft::spawn([] { errno = 33; }).join();
+      EXPECT_EQ(weft::spawn([] { return errno; }).join(), 0);
     }
     // One after the other on one stack.
     weft::wait_group group;
     for (int i = 0; i < 50; ++i)
       group.go([] {
-        EXPECT_EQ(get_errno(), 0);
-        set_errno(33);
+        EXPECT_EQ(errno, 0);
+        errno = 33;
       });
     group.wait();
   });
@@ -311,6 +321,50 @@ TEST_P(GoroutineState, destructors_of_locals_may_park) {
   std::atomic<int> ended{0};
   for (int i = 0; i < 50; ++i) weft::go([&] { parks->ended = &ended; });
   EXPECT_TRUE(spin_until([&] { return ended == 50; })) << ended;
+}
+
+// As std::thread::join waits for thread_locals and for what the function has captured.
+TEST_P(GoroutineState, who_waits_for_a_goroutine_waits_for_its_locals_and_captures) {
+  struct Slow {
+    std::atomic<int>* ended = nullptr;
+    Slow() = default;
+    explicit Slow(std::atomic<int>& count) : ended(&count) {}
+    Slow(Slow&& other) noexcept : ended(std::exchange(other.ended, nullptr)) {}
+    ~Slow() {
+      if (ended == nullptr) return;
+      weft::this_goroutine::sleep_for(200us);
+      ++*ended;
+    }
+  };
+  static weft::goroutine_local<Slow> local;
+  std::atomic<int> ended{0};
+  const auto function = [&] { return [&ended, captured = Slow(ended)] { local->ended = &ended; }; };
+  weft::run([&] {
+    for (int i = 0; i < 5; ++i) {
+      weft::spawn(function()).join();
+      EXPECT_EQ(ended.exchange(0), 2) << "join";
+      {
+        auto task = weft::spawn(function());
+      }
+      EXPECT_EQ(ended.exchange(0), 2) << "the destructor of a task";
+      weft::wait_group waited_for;
+      waited_for.go(function());
+      waited_for.wait();
+      EXPECT_EQ(ended.exchange(0), 2) << "wait_group";
+      weft::group group;
+      group.go(function());
+      group.wait();
+      EXPECT_EQ(ended.exchange(0), 2) << "group";
+      auto exits = weft::spawn([inner = function()] {
+        inner();
+        weft::this_goroutine::exit();
+      });
+      EXPECT_THROW(exits.join(), weft::goroutine_exited);
+      EXPECT_EQ(ended.exchange(0), 2) << "exit";
+    }
+  });
+  weft::run([&] { local->ended = &ended; });
+  EXPECT_EQ(ended, 1) << "run";
 }
 
 TEST_P(GoroutineState, preemption_can_be_put_off) {

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/runtime_test.h"
@@ -187,6 +188,46 @@ TEST_P(Group, no_more_run_than_the_limit_allows) {
   });
 }
 
+// A function whose copy counts while it lives, and takes its time to go.
+struct Lingering {
+  explicit Lingering(int how) : end(how) {}
+  Lingering(const Lingering& other) : end(other.end), counts(true) {
+    const int now = ++alive;
+    for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+    }
+  }
+  Lingering(Lingering&& other) noexcept : end(other.end), counts(std::exchange(other.counts, false)) {}
+  ~Lingering() {
+    if (!counts) return;
+    for (int i = 0; i < 3; ++i) weft::this_goroutine::yield();
+    --alive;
+  }
+  void operator()() const {
+    if (end == 1) throw std::runtime_error("one of them");
+    if (end == 2) weft::this_goroutine::exit();
+  }
+  int end;
+  bool counts = false;
+  static inline std::atomic<int> alive{0}, most{0};
+};
+
+TEST_P(Group, a_place_is_free_when_the_function_that_had_it_has_gone) {
+  weft::run([] {
+    for (const int limit : {1, 2}) {
+      Lingering::most = 0;
+      weft::group group;
+      group.limit(static_cast<std::size_t>(limit));
+      for (int i = 0; i < 30; ++i) {
+        const Lingering function(i % 3);
+        group.go(function);
+      }
+      EXPECT_EQ(failure_of(group), "one of them");
+      EXPECT_LE(Lingering::most, limit);
+      EXPECT_EQ(Lingering::alive, 0);
+    }
+  });
+}
+
 TEST_P(Group, a_failure_gives_its_place_back) {
   weft::run([] {
     weft::group group;
@@ -350,6 +391,24 @@ TEST_P(Group, can_be_used_again_after_wait) {
       group.wait();
     }
     EXPECT_EQ(sum, 5);
+  });
+}
+
+TEST_P(Group, each_round_reports_its_own_first_exception) {
+  weft::run([] {
+    weft::group group;
+    for (const std::string round : {"one", "two", "three"}) {
+      group.go([&] { throw std::runtime_error(round); });
+      EXPECT_EQ(failure_of(group), round);
+      group.go([] {});
+      EXPECT_EQ(failure_of(group), "none");
+      EXPECT_TRUE(group.ctx().cancelled()) << "and stays so";
+    }
+    try {
+      std::rethrow_exception(group.ctx().cause());
+    } catch (const std::exception& error) {
+      EXPECT_STREQ(error.what(), "one");
+    }
   });
 }
 

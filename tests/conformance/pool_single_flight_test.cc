@@ -166,6 +166,18 @@ TEST_P(PoolSingleFlight, an_exit_of_the_first_leaves_the_others_without_result) 
   });
 }
 
+TEST_P(PoolSingleFlight, a_function_may_change_or_destroy_the_key_it_was_called_for) {
+  weft::run([] {
+    weft::single_flight<std::string, int> flights;
+    std::string key = "key";
+    EXPECT_EQ(flights.run(key, [&] { return key = "another", 1; }), 1);
+    auto owned = std::make_unique<std::string>("owned");
+    EXPECT_EQ(flights.run(*owned, [&] { return owned.reset(), 2; }), 2);
+    for (const char* landed : {"key", "another", "owned"})
+      EXPECT_EQ(flights.run(landed, [] { return 3; }), 3) << landed;
+  });
+}
+
 TEST_P(PoolSingleFlight, forget_lets_the_next_call_run) {
   weft::run([] {
     weft::single_flight<int, int> flights;

@@ -254,6 +254,35 @@ TEST_P(Select, an_lvalue_is_copied_only_when_it_wins) {
   });
 }
 
+// A lambda that is not mutable has const captures: moving one copies it, as everywhere else.
+TEST_P(Select, a_const_object_is_never_moved_from) {
+  struct Careless {  // its move may throw, so it travels in a box
+    Careless() = default;
+    Careless(const Careless&) = default;
+    Careless(Careless&& other) : text(std::move(other.text)) {}
+    std::string text = std::string(100, 'y');
+  };
+  weft::run([] {
+    const std::string text(100, 'x');
+    const Careless careless;
+    weft::chan<std::string> c(3), received;
+    weft::chan<Careless> boxes(1);
+    EXPECT_EQ(weft::select(on_send(c, std::move(text))), 0u);
+    EXPECT_EQ(weft::select(on_send(weft::chan(c), std::move(text))), 0u);
+    EXPECT_EQ(weft::select(on_send(boxes, std::move(careless))), 0u);
+    weft::selector selector;
+    selector.send(c, std::move(text));
+    EXPECT_EQ(selector.wait(), 0u);
+    auto receiver = weft::spawn([&] { return received.recv(); });
+    EXPECT_EQ(weft::select(on_send(received, std::move(text)), on_timeout(20s)), 0u);
+    EXPECT_EQ(receiver.join(), std::string(100, 'x'));
+    EXPECT_EQ(text, std::string(100, 'x'));
+    EXPECT_EQ(careless.text, std::string(100, 'y'));
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(c.recv(), text);
+    EXPECT_EQ(boxes.recv()->text, careless.text);
+  });
+}
+
 TEST_P(Select, a_send_on_a_closed_channel_throws_and_leaves_no_case_behind) {
   weft::run([] {
     weft::chan<int> closed, other;
@@ -335,6 +364,38 @@ TEST_P(Select, a_value_moved_into_a_selector_is_sent_once) {
     EXPECT_EQ(selector.wait_for(1ms), std::nullopt);
     EXPECT_EQ(**c.recv(), 9);
     EXPECT_EQ(c.size(), 0u);
+  });
+}
+
+// Trivially copyable, and yet it cannot be copied.
+struct Token {
+  explicit Token(int number) : value(number) {}
+  Token(Token&&) = default;
+  int value;
+};
+static_assert(std::is_trivially_copyable_v<Token> && !std::is_copy_constructible_v<Token>);
+struct Ticket {
+  Ticket(const int& number) : value(number) {}  // NOLINT(google-explicit-constructor): converted when it is given
+  Ticket(Ticket&&) = default;
+  int value;
+};
+
+TEST_P(Select, what_cannot_be_copied_is_moved_into_a_selector_and_sent_once) {
+  weft::run([] {
+    weft::chan<Token> tokens(2);
+    weft::chan<Ticket> tickets(2);
+    weft::selector selector;
+    selector.send(tokens, Token(1));
+    const int number = 2;
+    selector.send(tickets, number);
+    for (int i = 0; i < 2; ++i) EXPECT_NE(selector.try_wait(), std::nullopt);
+    EXPECT_EQ(selector.try_wait(), std::nullopt);
+    EXPECT_EQ(weft::select(on_send(tokens, Token(3))), 0u);
+    tickets.send(4);
+    EXPECT_EQ(tokens.recv()->value, 1);
+    EXPECT_EQ(tokens.recv()->value, 3);
+    EXPECT_EQ(tickets.recv()->value, 2);
+    EXPECT_EQ(tickets.recv()->value, 4);
   });
 }
 

@@ -336,4 +336,31 @@ TEST_P(Sleep, who_has_just_been_started_takes_turns_with_sleepers) {
   });
 }
 
+// Nobody is told of a timer that is far: whoever sleeps for a later one, or for none, is reminded of it in time. The best of three: without
+// that it would always be late, by the 20 ms after which the monitor looks for what others have missed.
+TEST_P(Sleep, a_far_one_ends_in_time_although_a_thread_sleeps_for_a_later_timer) {
+  weft::run([] {
+    const weft::timer later = weft::after_func(1h, [] {});
+    auto late = Clock::duration::max();
+    for (int i = 0; i < 3; ++i) {
+      weft::wait_group calls;
+      for (int c = 0; c < 3; ++c)
+        calls.go([] { weft::blocking([] { usleep(2'000); }); });  // threads that retire, and watch
+      calls.wait();
+      weft::event woken;  // by a thread outside, so that not the one that watches the timers goes on
+      std::thread outside([&] {
+        usleep(5'000);
+        woken.set();
+      });
+      woken.wait();
+      const Stopwatch watch;
+      weft::this_goroutine::sleep_for(260ms);
+      outside.join();
+      late = std::min<Clock::duration>(late, watch.elapsed() - 260ms);
+    }
+    EXPECT_LT(late, 10ms * kSlowdown);
+    weft::timer(later).stop();
+  });
+}
+
 }  // namespace

@@ -336,6 +336,10 @@ TEST_P(Time, misuse_throws_and_harms_nothing) {  // TM13
     EXPECT_TRUE(ticker.chan().recv().has_value()) << "it goes on";
     EXPECT_EQ(weft::tick(0ms), weft::chan<weft::time_point>::nil());
     EXPECT_TRUE(weft::tick(1ms).recv().has_value());
+    weft::ticker moved = std::move(ticker);
+    EXPECT_THROW(ticker.stop(), weft::logic_error);
+    EXPECT_THROW(ticker.reset(1ms), weft::logic_error);
+    EXPECT_TRUE(moved.chan().recv().has_value());
     weft::timer none;
     EXPECT_FALSE(none);
     EXPECT_THROW(none.stop(), weft::logic_error);

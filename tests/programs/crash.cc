@@ -9,6 +9,7 @@
 #include <atomic>
 #include <exception>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -198,6 +199,44 @@ WEFT_CASE(out_of_noexcept) {
     } catch (...) {
       say("caught");
     }
+  });
+  return 0;
+}
+
+// check: run --case=exit_out_of_noexcept
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+: this_goroutine::exit\(\) cannot end it
+// check: stderr ^  std::terminate was called while it unwound the stack: a noexcept function or a stop_callback lets nothing out$
+// check: stderr case_exit_out_of_noexcept
+WEFT_CASE(exit_out_of_noexcept) {
+  weft::run([] { []() noexcept { weft::this_goroutine::exit(); }(); });
+  return 0;
+}
+
+// check: run --case=exit_out_of_stop_callback
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+: this_goroutine::exit\(\) cannot end it
+WEFT_CASE(exit_out_of_stop_callback) {
+  weft::run([] {
+    auto [ctx, cancel] = weft::with_cancel(weft::context::background());
+    const std::stop_callback leaves(ctx.stop_token(), [] { weft::this_goroutine::exit(); });
+    cancel();
+  });
+  return 0;
+}
+
+// What ends later on the same stack is not blamed on an exit() before it.
+// check: run WEFT_MAXPROCS=1 --case=throws_after_an_exit
+// check: exit SIGABRT
+// check: first-stderr fatal error: goroutine \d+: uncaught exception
+// check: stderr without an exception
+WEFT_CASE(throws_after_an_exit) {
+  weft::run([] {
+    try {
+      weft::spawn([] { weft::this_goroutine::exit(); }).join();
+    } catch (const weft::goroutine_exited&) {
+    }
+    weft::spawn([] { std::terminate(); }).join();
   });
   return 0;
 }
@@ -414,6 +453,45 @@ WEFT_CASE(quit_signal_of_the_program) {
   weft::run([] {
     kill(getpid(), SIGQUIT);
     wait_for_the_end();
+  });
+  return 0;
+}
+
+// A buffered channel moves its elements under its lock: whoever waits there would be waited for by all who use the channel.
+// check: run WEFT_MAXPROCS=1 --case=parking_move
+// check: exit SIGABRT
+// check: stderr a move, copy or destructor of a channel's element waits or yields
+// check: run WEFT_MAXPROCS=2 --case=parking_destructor
+// check: exit SIGABRT
+// check: stderr a move, copy or destructor of a channel's element waits or yields
+struct Polite {
+  Polite() = default;
+  Polite(Polite&&) noexcept { weft::this_goroutine::yield(); }
+};
+WEFT_CASE(parking_move) {
+  weft::run([] {
+    weft::chan<Polite> one_by_one;
+    weft::spawn([one_by_one]() mutable { one_by_one.send({}); }).detach();
+    one_by_one.recv();  // no lock is held while an element goes from hand to hand
+    weft::chan<Polite> buffered(2);
+    buffered.send({});
+  });
+  return 0;
+}
+
+struct Slow {
+  explicit Slow(int n) : number(n) {}
+  Slow(Slow&& other) noexcept : number(std::exchange(other.number, 0)) {}
+  ~Slow() {
+    if (number == 0) weft::this_goroutine::sleep_for(1ms);
+  }
+  int number;
+};
+WEFT_CASE(parking_destructor) {
+  weft::run([] {
+    weft::chan<Slow> buffered(2);
+    buffered.send(Slow(1));
+    buffered.recv();
   });
   return 0;
 }

@@ -169,10 +169,24 @@ WEFT_CASE(before_main) {
 // check: run --case=plain_thread_waits
 // check: exit 2
 // check: first-stderr fatal error: all goroutines are asleep - deadlock!
+// check: stderr ^there is no goroutine; 1 plain thread waits for a channel or another primitive of weft, and nobody is left to wake it$
 // check: within 5
 WEFT_CASE(plain_thread_waits) {
   weft::run([] {});
   weft::event().wait();  // main is the only thread outside, and waits too
+  return 0;
+}
+
+// check: run --case=plain_threads_wait
+// check: exit 2
+// check: stderr ^there is no goroutine; 3 plain threads wait for a channel
+// check: within 5
+WEFT_CASE(plain_threads_wait) {
+  weft::chan<int> never;
+  std::thread one([&] { never.recv(); }), two([&] { never.recv(); });
+  never.recv();
+  one.join();
+  two.join();
   return 0;
 }
 
@@ -323,6 +337,16 @@ WEFT_CASE(when_the_foreign_thread_has_ended) {
 WEFT_CASE(main_exits_alone) {
   weft::run([] { weft::this_goroutine::exit(); });
   say("run returned");
+  return 0;
+}
+
+// check: run --case=inner_main_exits
+// check: exit 2
+// check: stderr ^goroutine \d+ \[task join\]:\n  waits for the end of goroutine \d+, which left by this_goroutine::exit\(\): its run\(\) does not return$
+// check: not-stderr has not started
+// check: within 5
+WEFT_CASE(inner_main_exits) {
+  weft::run([] { weft::run([] { weft::this_goroutine::exit(); }); });
   return 0;
 }
 

@@ -107,6 +107,19 @@ WEFT_CASE(twice) {
   return 0;
 }
 
+// check: run --case=once_inside_once
+// check: exit 2
+// check: stderr ^deadlock cycle: goroutine \d+ waits for once_flag \(0x[0-9a-f]+: its function is running\), run by itself$
+// check: stderr \[call_once\]:\n  waits for once_flag \(0x[0-9a-f]+: its function is running\), run by itself: it calls it from inside the function$
+// check: within 5
+WEFT_CASE(once_inside_once) {
+  weft::run([] {
+    weft::once_flag flag;
+    weft::call_once(flag, [&] { weft::call_once(flag, [] {}); });
+  });
+  return 0;
+}
+
 // check: run --case=forgotten
 // check: exit 2
 // check: stderr waits for mutex "the first" \(0x[0-9a-f]+\), held by (nobody any more: who took it has returned or ended without unlocking it|goroutine \d+ .*\(or by one that ran on its stack before and ended without unlocking\))
@@ -161,6 +174,11 @@ WEFT_CASE(join_cycle) {
 // check: stderr "sender" \[chan send\]:\n  waits for chan "results" \(0x[0-9a-f]+: 2 of 2 elements\)
 // check: stderr "select" \[select\]:\n  waits for a receive from chan "jobs" \(0x[0-9a-f]+: unbuffered\) or a send to chan "results" \(0x[0-9a-f]+: 2 of 2 elements\) or a receive from a nil chan
 // check: stderr "stopped ticker" \[chan receive\]:\n  waits for the chan of a timer \(0x
+// check: stderr "group" \[wait group\]:\n  waits for wait_group "goroutines of a group" \(0x[0-9a-f]+: 1 not done\)
+// check: stderr "context" \[chan receive\]:\n  waits for the chan of a context \(0x[0-9a-f]+: not cancelled\)
+// check: stderr "context and chan" \[select\]:\n  waits for a receive from the chan of a context \(0x[0-9a-f]+: not cancelled\) or a receive from chan "jobs"
+// check: stderr "flight" \[event\]:\n  waits for event "the running call of a single_flight" \(0x
+// check: stderr "once" \[call_once\]:\n  waits for once_flag \(0x[0-9a-f]+: its function is running\), run by goroutine \d+ "runs once"
 // check: stderr "places" \[chan send\]:\n  waits for chan "places of a group" \(0x[0-9a-f]+: 1 of 1 elements\)
 // check: not-stderr deadlock cycle
 // check: within 10
@@ -208,6 +226,29 @@ WEFT_CASE(everything) {
           [&] { weft::select(weft::on_recv(jobs), weft::on_send(results, 4), weft::on_recv(weft::chan<int>::nil())); });
     named("stopped ticker", [&] { ticker.chan().recv(); });
     named("places", [&] { group.go([] {}); });
+    named("group", [&] { group.wait(); });
+    named("context", [&] { group.ctx().done().recv(); });
+    named("context and chan", [&] { weft::select(weft::on_recv(group.ctx().done()), weft::on_recv(jobs)); });
+    weft::single_flight<int, int> flights;
+    weft::once_flag flag;
+    weft::latch running(2);
+    const auto fly = [&] {
+      return flights.run(1, [&] {
+        running.count_down();
+        go.wait();
+        return 1;
+      });
+    };
+    named("flies", [&] { fly(); });
+    named("runs once", [&] {
+      weft::call_once(flag, [&] {
+        running.count_down();
+        go.wait();
+      });
+    });
+    running.wait();
+    named("flight", [&] { fly(); });
+    named("once", [&] { weft::call_once(flag, [] {}); });
     weft::event().wait();
   });
   return 0;
@@ -276,5 +317,45 @@ WEFT_CASE(unlock_names_it) {
     first.unlock();
     first.unlock();
   });
+  return 0;
+}
+
+// check: run --case=unlock_names_a_recursive_mutex
+// check: exit SIGABRT,2
+// check: stderr unlock of an unlocked recursive_mutex, "the nested"
+WEFT_CASE(unlock_names_a_recursive_mutex) {
+  weft::run([] { weft::recursive_mutex("the nested").unlock(); });
+  return 0;
+}
+
+// check: run --case=unlock_names_anothers_recursive_mutex
+// check: exit SIGABRT,2
+// check: stderr unlock of another's recursive_mutex, "the nested": unlocked by goroutine \d+, but goroutine \d+ holds it
+WEFT_CASE(unlock_names_anothers_recursive_mutex) {
+  weft::run([] {
+    weft::recursive_mutex lock("the nested");
+    lock.lock();
+    weft::spawn([&] { lock.unlock(); }).join();
+  });
+  return 0;
+}
+
+// check: run --case=unlock_names_a_shared_mutex
+// check: exit SIGABRT,2
+// check: stderr unlock of an unlocked shared_mutex, "the table": it is locked shared, which unlock_shared ends
+WEFT_CASE(unlock_names_a_shared_mutex) {
+  weft::run([] {
+    weft::shared_mutex lock("the table");
+    lock.lock_shared();
+    lock.unlock();
+  });
+  return 0;
+}
+
+// check: run --case=unlock_shared_names_it
+// check: exit SIGABRT,2
+// check: stderr unlock_shared of an unlocked shared_mutex, "the table"$
+WEFT_CASE(unlock_shared_names_it) {
+  weft::run([] { weft::shared_mutex("the table").unlock_shared(); });
   return 0;
 }

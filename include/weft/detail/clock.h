@@ -5,6 +5,8 @@
 #include <ratio>
 #include <type_traits>
 
+#include "weft/detail/errno.h"
+
 namespace weft {
 
 using time_point = std::chrono::steady_clock::time_point;

@@ -12,7 +12,7 @@ enum class WaitReason : std::uint8_t;
 
 namespace weft::detail {
 
-// A number and those who wait for it to be zero: latch, event, future.
+// A number and those who wait for it to be zero: wait group, latch, event, future.
 //   Memory   it may go away as soon as an unlimited wait has returned: who brings the number to zero does so with its last access
 //            to it, or (if somebody waits) wakes the waiters after its last access.
 class countdown {
@@ -24,6 +24,8 @@ class countdown {
   bool is_zero() const noexcept {
     return state_.load(std::memory_order_acquire) < kOne;  // pairs: countdown.state
   }
+  // False: there would be more than `most`, and nothing has changed.
+  bool add(std::uint64_t n, std::uint64_t most) noexcept;
   // False: there is less than n, and nothing has changed.
   bool subtract(std::uint64_t n) noexcept;
   void reset(std::uint64_t count) noexcept;  // only from zero; nothing happens otherwise

@@ -157,15 +157,15 @@ WEFT_ALWAYS_INLINE void launch(prepared_record prepared, C&& closure) {
 }
 
 // An empty std::function or a null function pointer is refused where it is started, not where it would run.
-[[noreturn]] void throw_empty_function();
+[[noreturn]] void throw_empty_function(const char* starter);
 template <class F>
-void refuse_empty(const F& f) {
+void refuse_empty(const F& f, const char* starter) {
   if constexpr (std::is_function_v<F>) {
     // A function by its name: never null, and compilers warn of the question.
   } else if constexpr (std::is_pointer_v<F> || std::is_member_pointer_v<F>) {
-    if (f == nullptr) throw_empty_function();
+    if (f == nullptr) throw_empty_function(starter);
   } else if constexpr (requires { static_cast<bool>(f == nullptr); }) {
-    if (f == nullptr) throw_empty_function();
+    if (f == nullptr) throw_empty_function(starter);
   }
 }
 

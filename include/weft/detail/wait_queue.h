@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "weft/detail/errno.h"
+
 namespace weft::detail {
 
 // Storage of a primitive's lock and list of waiters (all zero: unlocked, empty); what they are is in src/sched/wait_queue.h.

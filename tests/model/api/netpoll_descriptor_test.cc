@@ -44,7 +44,7 @@
 //   -   descriptor->interrupt(side);
 //   +   descriptor->interrupt(side); descriptor->at(side).expired.store_seq_cst(true);
 // mutant: lets_an_old_deadline_come in service/netpoll_descriptor.cc, caught by a_cleared_deadline_comes_no_more
-//   -     sched::stop_timer(&direction.timer);
+//   -     sched::stop_timer(&direction.deadline);
 //   +
 // mutant: starts_a_timer_after_the_end in service/netpoll_descriptor.cc, caught by a_closed_one_leaves_no_timer
 //   -     if (is_closed())
@@ -426,7 +426,7 @@ struct DeadlineAtClose : WithDescriptor<2> {
   }
   void after() override {
     WithDescriptor::after();
-    RL_ASSERT(world.processor.timers.is_empty());
+    RL_ASSERT(world.processor.timers.size() == 0);
   }
 };
 TEST(NetpollDescriptorModel, a_closed_one_leaves_no_timer) {

@@ -38,11 +38,6 @@ void collect(Goroutine* g, RunnableList&) { ready(g); }
 
 void yield() { rl::yield(1, RL_INFO); }
 
-bool stop_timer(Timer* timer) {
-  world->processor.timers.stop(timer);
-  return false;
-}
-
 }  // namespace weft::sched
 
 namespace weft::base {

@@ -175,8 +175,7 @@ class atomic : public model::StandInAtom<T> {
     return Base::cas(expected, desired, model_order(order), model_order(failure), at);
   }
   bool compare_exchange_strong(T& expected, T desired, Order order, Where at = Where::current()) {
-    const bool acquires = order == ::std::memory_order_acquire || order == ::std::memory_order_acq_rel;
-    return Base::cas(expected, desired, model_order(order), acquires ? rl::mo_acquire : rl::mo_relaxed, at);
+    return compare_exchange_strong(expected, desired, order, on_failure(order), at);
   }
   // May fail for no reason.
   bool compare_exchange_weak(T& expected, T desired, Order order, Order failure, Where at = Where::current()) {
@@ -187,11 +186,13 @@ class atomic : public model::StandInAtom<T> {
     return compare_exchange_strong(expected, desired, order, failure, at);
   }
   bool compare_exchange_weak(T& expected, T desired, Order order, Where at = Where::current()) {
-    if (rl::rand(4) == 0) {
-      expected = load(::std::memory_order_relaxed, at);
-      return false;
-    }
-    return compare_exchange_strong(expected, desired, order, at);
+    return compare_exchange_weak(expected, desired, order, on_failure(order), at);
+  }
+
+ private:
+  static Order on_failure(Order order) {
+    const bool acquires = order == ::std::memory_order_acquire || order == ::std::memory_order_acq_rel;
+    return acquires ? ::std::memory_order_acquire : ::std::memory_order_relaxed;
   }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "base/check.h"
 #include "os/futex.h"
+#include "sched/runnable.h"
 #include "sched/status.h"
 #include "sched/timer_heap.h"
 
@@ -12,6 +13,7 @@ namespace weft::sched {
 
 struct Goroutine {
   base::Atom<std::uint32_t> woken{0};
+  base::Atom<void*> sp{nullptr};
   std::uint64_t id = 0;
   bool is_waiting = false, is_ready = false;  // the simulation's own knowledge
 };
@@ -64,7 +66,6 @@ void call_off_wait(Goroutine* g);
 void park();
 void yield();
 void ready(Goroutine* g);
-class RunnableList {};
 void collect(Goroutine* g, RunnableList& out);  // who collects places them at once
 
 }  // namespace weft::sched

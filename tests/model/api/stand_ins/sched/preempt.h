@@ -3,9 +3,10 @@
 #include "sched/dispatch.h"
 
 namespace weft::sched {
+inline constexpr std::uint32_t kLockHeld = 1u << 16;
 inline Processor* own_processor() { return os::current_p(); }
 struct NonPreemptible {
-  NonPreemptible() {}
+  explicit NonPreemptible(std::uint32_t = 1) {}
   ~NonPreemptible() {}
 };
 }  // namespace weft::sched

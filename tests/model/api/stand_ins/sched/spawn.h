@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "sched/dispatch.h"
+
+namespace weft::sched {
+inline void end_locals() {}
+}  // namespace weft::sched
