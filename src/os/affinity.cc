@@ -61,10 +61,10 @@ bool bring_to_this_cpu(pid_t tid) noexcept {
   });
 }
 
-void return_to_all_cpus() noexcept {
+void return_to_all_cpus(pid_t tid) noexcept {
   const KeepErrno keep;
   cpu_set_t set;
-  if (load_allowed(set) >= 1) sched_setaffinity(0, sizeof set, &set);
+  if (load_allowed(set) >= 1) sched_setaffinity(tid, sizeof set, &set);
 }
 
 }  // namespace weft::os

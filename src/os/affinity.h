@@ -16,6 +16,7 @@ bool keep_off_this_cpu(pid_t tid) noexcept;
 // The opposite, for a caller that is about to sleep: the thread is queued here and runs at once, not behind whoever computes on
 // the CPU where it slept last.
 bool bring_to_this_cpu(pid_t tid) noexcept;
-void return_to_all_cpus() noexcept;
+// 0: the calling thread.
+void return_to_all_cpus(pid_t tid = 0) noexcept;
 
 }  // namespace weft::os

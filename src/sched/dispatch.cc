@@ -97,6 +97,11 @@ inline Runnable pick(Processor& p) noexcept {
   return scheduler.policy->next(p);
 }
 
+// Of those that wait for any P.
+inline InjectQueue& queue_of(const Goroutine* g) noexcept {
+  return (g->flags & kGIdle) == 0 ? scheduler.inject : scheduler.idle_priority;
+}
+
 // --- the switch ---
 
 // The last before its context is entered: what the thread keeps for a goroutine is the target's from here on. Put there by who resumes it, not by
@@ -128,11 +133,15 @@ inline void* try_take_context(Goroutine* g) noexcept {
   return sp;
 }
 
-// On g0, or on a stack nobody waits for. That thread may have lost its CPU between publishing and saving: waiting busily for
-// it would cost the kernel's whole slice.
+// On g0. That thread may have lost its CPU between publishing and saving: waiting busily for it would cost the kernel's whole slice.
+// Null: it is away for longer than that.
 inline void* take_context(Goroutine* g) noexcept {
-  void* sp;
-  while ((sp = try_take_context(g)) == nullptr) sched_yield();
+  constexpr int kYields = 64;
+  void* sp = try_take_context(g);
+  for (int i = 0; WEFT_UNLIKELY(sp == nullptr) && i < kYields; ++i) {
+    sched_yield();
+    sp = try_take_context(g);
+  }
   return sp;
 }
 
@@ -289,6 +298,10 @@ void execute_on_system_stack(Machine& m, Runnable runnable) noexcept {
   } else {
     target = runnable.goroutine();
     context = take_context(target);
+    if (WEFT_UNLIKELY(context == nullptr)) {  // others come first; who looks for them next finds it behind them, so nobody need be woken
+      queue_of(target).push(runnable);
+      return;
+    }
     starts_running(p, target, false);
   }
   lend_thread_to(target, m, runnable.is_record());
@@ -427,8 +440,7 @@ void give_way() noexcept {
   Goroutine* g = os::current_g();
   transition(g, GStatus::kRunning, GStatus::kRunnable);
   arch::fiber_release(g);
-  InjectQueue& queue = (g->flags & kGIdle) == 0 ? scheduler.inject : scheduler.idle_priority;
-  queue.push(Runnable(g));
+  queue_of(g).push(Runnable(g));
   wake_for_queued_work(os::current_p());
   switch_to_system_stack(g);
 }
@@ -479,7 +491,11 @@ extern "C" WEFT_NEVER_RETURNS __attribute__((used)) void weft_goroutine_main() {
       jump_to_system_stack(g);
     }
     Goroutine* target = next.goroutine();
-    void* context = take_context(target);
+    void* context = try_take_context(target);
+    if (WEFT_UNLIKELY(context == nullptr)) {
+      m.handed = next;
+      jump_to_system_stack(g);
+    }
     starts_running(p, target, false);
     scheduler.stacks.give(p, g);
     lend_thread_to(target, m, false);

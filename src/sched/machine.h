@@ -27,11 +27,12 @@ struct ExceptionGlobals {
 };
 
 // A waker may restrict a sleeping M's CPUs for the moment of waking up. The M is back on all of them before it runs anything:
-// what it starts (threads, processes) would inherit the restriction for good.
+// what it starts (threads, processes) would inherit the restriction for good. Only if the waker is kept from running in the middle
+// does the M go on without it: then each restriction is undone by who made it.
 enum class Placement : std::uint8_t {
   kAwake,    // hands off
   kAsleep,   // a waker may begin
-  kPlacing,  // a waker is at it: the M waits for the end of that
+  kPlacing,  // a waker is at it: the M waits for the end of that, a while
   kPlaced,   // the M has to undo it
 };
 

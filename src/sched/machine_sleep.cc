@@ -32,6 +32,22 @@ bool block_in_network(Machine& m, std::int64_t deadline_ns, RunnableList& ready,
   return true;
 }
 
+// Whoever places us is done in microseconds, unless the system keeps it from running: a P may wait for us meanwhile.
+void end_placement(Machine& m) noexcept {
+  constexpr std::int64_t kPatienceNs = 2'000'000;
+  std::int64_t patient_until_ns = 0;
+  Placement seen = Placement::kAsleep;
+  while (seen != Placement::kAwake && !m.placement.cas_acquire(seen, Placement::kAwake)) {  // pairs: placement
+    if (seen != Placement::kPlacing) continue;
+    const std::int64_t now = os::now_ns();
+    if (patient_until_ns == 0) patient_until_ns = now + kPatienceNs;
+    if (now >= patient_until_ns) continue;  // it will find that it has to undo its work itself
+    sched_yield();
+    seen = Placement::kAsleep;
+  }
+  if (seen == Placement::kPlaced) os::return_to_all_cpus();
+}
+
 }  // namespace
 
 bool wait_for_bell(Machine& m, std::int64_t deadline_ns, RunnableList* ready) noexcept {
@@ -39,14 +55,7 @@ bool wait_for_bell(Machine& m, std::int64_t deadline_ns, RunnableList* ready) no
   m.placement.store_release(Placement::kAsleep);  // pairs: placement
   bool rung = false;
   if (ready == nullptr || !block_in_network(m, deadline_ns, *ready, rung)) rung = m.note.wait(deadline_ns);
-  Placement seen = Placement::kAsleep;
-  while (seen != Placement::kAwake && !m.placement.cas_acquire(seen, Placement::kAwake)) {  // pairs: placement
-    if (seen == Placement::kPlacing) {
-      sched_yield();
-      seen = Placement::kAsleep;
-    }
-  }
-  if (seen == Placement::kPlaced) os::return_to_all_cpus();
+  end_placement(m);
   return rung;
 }
 

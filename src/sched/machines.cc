@@ -231,7 +231,9 @@ void ring(Machine& m, Waker waker = Waker::kGoesOn) noexcept {
   if (scheduler.settings.place_woken_threads && !well_placed &&
       m.placement.cas_acquire(asleep, Placement::kPlacing)) {  // pairs: placement
     const bool placed = waker == Waker::kBlocks ? os::bring_to_this_cpu(m.tid) : os::keep_off_this_cpu(m.tid);
-    m.placement.store_release(placed ? Placement::kPlaced : Placement::kAwake);  // pairs: placement
+    Placement placing = Placement::kPlacing;
+    const Placement after = placed ? Placement::kPlaced : Placement::kAwake;
+    if (!m.placement.cas_release(placing, after) && placed) os::return_to_all_cpus(m.tid);  // pairs: placement
   }
   signal_machine(m);
 }
@@ -289,6 +291,12 @@ bool start_machine_for(Processor& p, bool spinning, Runnable handed, Waker waker
 
 void signal_machine(Machine& m) noexcept {
   if (m.note.signal()) scheduler.network.source.load_relaxed()->interrupt();  // it blocks there, so there is one
+}
+
+void ring_chosen_machines() noexcept {
+  std::lock_guard guard(scheduler.machines_lock);
+  for (Machine* m = scheduler.all_machines; m != nullptr; m = m->all_next)
+    if (m->next_p.load_relaxed() != nullptr) signal_machine(*m);  // still there: seen again by whoever waits for it
 }
 
 void add_idle_machine_locked(Machine& m) noexcept {

@@ -22,6 +22,8 @@ bool start_machine(Processor& p, bool spinning, Runnable handed = Runnable(), Wa
 
 // The M looks at its next_p, or at the timers, whatever it sleeps in.
 void signal_machine(Machine& m) noexcept;
+// Those that were given a P and have not taken it yet: who chose them may be kept from ringing.
+void ring_chosen_machines() noexcept;
 
 // The calling M has been given p (Machine::next_p), perhaps with something to run.
 void accept_processor(Machine& m, Processor& p) noexcept;

@@ -69,6 +69,7 @@ class Sysmon {
       sched::retry_wanted_thread();
       run_overdue_timers(now);
       help_neglected_work(now);
+      help_stranded_processors(now);
       look_at_network();
       trim(now);
       follow(now);
@@ -212,6 +213,21 @@ class Sysmon {
     if (index >= 0) sched::start_machine(*scheduler.processors[index], false);
   }
 
+  // A P is on its way to an M, but who has chosen that M is kept from ringing it: we ring.
+  void help_stranded_processors(std::int64_t now) {
+    std::uint32_t unwired = 0;
+    for (std::uint32_t i = 0; i < sched::maxprocs(); ++i)
+      unwired += scheduler.processors[i]->status() == PStatus::kIdle ? 1 : 0;
+    if (scheduler.world_stopping.load_relaxed() || unwired <= scheduler.idle.look().idle()) {
+      stranded_since_ = 0;
+      return;
+    }
+    if (stranded_since_ == 0) stranded_since_ = now;
+    if (now - stranded_since_ < kNeglectNs) return;
+    stranded_since_ = 0;
+    sched::ring_chosen_machines();
+  }
+
   // Every P has been busy and nobody has looked at the descriptors.
   static void look_at_network() {
     if (scheduler.network.waiting.load_relaxed() == 0 || !sched::network_unwatched_for(kSlowNs)) return;
@@ -333,7 +349,7 @@ class Sysmon {
   std::int64_t look_again_ns_ = 0;
   std::int64_t next_timer_ns_ = sched::TimerHeap::kNever;
   bool timers_wait_ = false;
-  std::int64_t neglected_since_ = 0;
+  std::int64_t neglected_since_ = 0, stranded_since_ = 0;
   std::int64_t period_ = kSlowNs;
   int quiet_rounds_ = 0, idle_rounds_ = 0;
   Seen seen_[sched::kMaxProcessors];

@@ -2,6 +2,7 @@
 // test-timeout: 180
 // Signals, stops and frozen threads while goroutines run (F01-F03, F10).
 #include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -288,8 +289,30 @@ WEFT_CASE(stopped_and_continued) {
 
 namespace {
 
-// One thread of the child is held for a second; in_call says where it is held.
-void freeze_one_thread(bool in_call) {
+enum class Where { kAnywhere, kInCall, kWakingAnother };
+
+// Stopped in the call that says on which CPU another thread is to wake up (one that says 0 means itself).
+bool places_another(pid_t process, pid_t thread) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", process, thread);
+  std::FILE* const file = std::fopen(path, "r");
+  if (file == nullptr) return false;
+  long number = -1;
+  unsigned long first = 0;
+  const int read = std::fscanf(file, "%ld %lx", &number, &first);
+  std::fclose(file);
+  return read == 2 && number == SYS_sched_setaffinity && first != 0;
+}
+
+void freeze(pid_t thread) {
+  WEFT_EXPECT(ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) == 0);
+  int status = 0;
+  WEFT_EXPECT(waitpid(thread, &status, __WALL) == thread && WIFSTOPPED(status));
+}
+
+// One thread of the child is held for a second.
+void freeze_one_thread(Where where) {
+  const bool in_call = where == Where::kInCall;
   Report* const report = shared_report();
   const pid_t child = fork();
   if (child == 0) {
@@ -340,9 +363,16 @@ void freeze_one_thread(bool in_call) {
     kill(child, SIGKILL);
     skip("tracing a child is not allowed here");
   }
-  WEFT_EXPECT(ptrace(PTRACE_INTERRUPT, victim, nullptr, nullptr) == 0);
-  int status = 0;
-  WEFT_EXPECT(waitpid(victim, &status, __WALL) == victim && WIFSTOPPED(status));
+  freeze(victim);
+  if (where == Where::kWakingAnother) {
+    const Stopwatch watch;
+    while (!places_another(child, victim)) {
+      WEFT_EXPECT(watch.elapsed() < 30s);
+      WEFT_EXPECT(ptrace(PTRACE_CONT, victim, nullptr, nullptr) == 0);
+      usleep(50);
+      freeze(victim);
+    }
+  }
   usleep(100'000);  // whatever was on its way has arrived
   long before[20];
   for (int i = 0; i < 20; ++i) before[i] = report->counters[i];
@@ -353,10 +383,12 @@ void freeze_one_thread(bool in_call) {
   const long ticked = report->ticks - ticks;
   WEFT_EXPECT(ptrace(PTRACE_DETACH, victim, nullptr, nullptr) == 0);
   std::printf("held %d, ticks %ld\n", held, ticked);
-  WEFT_EXPECT(held <= (in_call ? 0 : 1));  // at most the one it was running
+  // At most the one it was running, or that and the one it was about to run instead.
+  WEFT_EXPECT(held <= (in_call ? 0 : 2));
   WEFT_EXPECT(ticked > 20);                // timers of its P as well
   report->stop = true;
   wait_until(report->finished);
+  int status = 0;
   WEFT_EXPECT(waitpid(child, &status, 0) == child);
   WEFT_EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
@@ -367,7 +399,19 @@ void freeze_one_thread(bool in_call) {
 // check: stdout ^done$
 // check: not-in asan tsan
 WEFT_CASE(frozen_thread) {
-  freeze_one_thread(false);
+  freeze_one_thread(Where::kAnywhere);
+  say("done");
+  return 0;
+}
+
+// Between its choice of an idle thread, which has a P from then on, and the ring that wakes it.
+// check: run --case=thread_frozen_while_it_wakes_another
+// check: stdout ^done$
+// check: not-in asan tsan
+WEFT_CASE(thread_frozen_while_it_wakes_another) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2) skip("with one CPU nobody is placed");
+  freeze_one_thread(Where::kWakingAnother);
   say("done");
   return 0;
 }
@@ -376,7 +420,7 @@ WEFT_CASE(frozen_thread) {
 // check: stdout ^done$
 // check: not-in asan tsan
 WEFT_CASE(thread_frozen_in_a_call) {
-  freeze_one_thread(true);
+  freeze_one_thread(Where::kInCall);
   say("done");
   return 0;
 }
