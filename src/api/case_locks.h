@@ -20,14 +20,11 @@ class CaseLocks {
   CaseLocks(const CaseLocks&) = delete;
 
   void lock() {
-    for (std::size_t i = 0; i < count_; ++i)
-      if (cases_[i].channel != nullptr && WEFT_UNLIKELY(!cases_[i].channel->lock().try_lock_unranked())) {
-        unlock_cases(i);
-        lock_in_order();
-        return;
-      }
+    if (WEFT_UNLIKELY(!try_lock())) lock_in_order();
+    os::note_rank_taken(base::Rank::kWaitList);  // of all as of one
   }
   void unlock() noexcept {
+    os::note_rank_released(base::Rank::kWaitList);
     if (WEFT_LIKELY(ordered_ == nullptr)) {
       unlock_cases(count_);
     } else {
@@ -36,6 +33,14 @@ class CaseLocks {
   }
 
  private:
+  bool try_lock() noexcept {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (cases_[i].channel != nullptr && WEFT_UNLIKELY(!cases_[i].channel->lock().try_lock_unranked())) {
+        unlock_cases(i);
+        return false;
+      }
+    return true;
+  }
   void unlock_cases(std::size_t end) noexcept {
     for (std::size_t i = 0; i < end; ++i)
       if (cases_[i].channel != nullptr) cases_[i].channel->lock().unlock_unranked();

@@ -124,6 +124,7 @@ class Select {
     return wait_with(reinterpret_cast<Waiter*>(few));
   }
   __attribute__((noinline)) std::size_t wait_for_one_of_many() {
+    sched::calling_goroutine();  // before the locks, as in wait_with()
     const auto many = std::make_unique_for_overwrite<std::byte[]>(count_ * sizeof(Waiter));
     return wait_slowly(reinterpret_cast<Waiter*>(many.get()));
   }

@@ -293,6 +293,7 @@ extern "C" __attribute__((used)) void weft_at_injection() {
 Processor* return_from_exile() noexcept {
   Machine* m = os::current_m();
   if (m == nullptr || !m->exiled.load_relaxed() || m->nested_calls > 0) return nullptr;
+  WEFT_DCHECK(!os::holds_any_rank(), "who waits for a P holds none of the runtime's locks: who has the last one may want it");
   m->exiled.store_relaxed(false);
   scheduler.exiles.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
   Goroutine* g = os::current_g();

@@ -50,6 +50,7 @@ void Descriptor::drop() noexcept {
 int Descriptor::queue_for_side(Side side, const Interrupt* interrupt) noexcept {
   Direction& direction = at(side);
   for (;;) {
+    sched::Wait wait(reason_of(side), this);
     direction.lock.lock();
     // Under the lock: who sets a reason afterwards finds us in the queue.
     if (const int error = reason_to_stop(side, interrupt)) {
@@ -65,7 +66,6 @@ int Descriptor::queue_for_side(Side side, const Interrupt* interrupt) noexcept {
       direction.lock.unlock();
       return 0;
     }
-    sched::Wait wait(reason_of(side), this);
     sched::Waiter waiter;
     wait.attach(waiter);
     wait.begin();

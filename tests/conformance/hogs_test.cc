@@ -119,6 +119,28 @@ TEST_P(Hogs, come_back_with_everything_that_is_theirs) {
   });
 }
 
+// Whoever has the last P may want the lock that they hold, and would never give it up.
+TEST_P(Hogs, who_wait_for_a_processor_hold_no_channels_lock) {
+  weft::run([] {
+    std::vector<weft::chan<int>> channels(20);
+    weft::selector selector;
+    for (auto& channel : channels) selector.recv(channel);
+    std::atomic<bool> sender_runs{false}, received{false};
+    std::vector<weft::task<void>> others;
+    for (int i = 1; i < procs(); ++i) others.push_back(weft::spawn([&] { compute_until(received); }));
+    auto sender = weft::spawn([&] {
+      sender_runs = true;
+      const auto end = std::chrono::steady_clock::now() + 5ms;
+      while (std::chrono::steady_clock::now() < end) asm volatile("");
+      channels[7].send(1);
+    });
+    compute_until(sender_runs);
+    EXPECT_EQ(selector.wait(), 7u);
+    received = true;
+    sender.join();
+  });
+}
+
 TEST_P(Hogs, may_end_or_throw_or_exit_as_exiles) {
   weft::run([] {
     EXPECT_EQ(weft::spawn([] {
