@@ -34,6 +34,7 @@ struct DebugSettings {
   std::optional<bool> seed_search_order;  // search_order=seed: the documents' (steal, global queue, network); go127: the default
   std::optional<bool> spawn_at_back;      // spawn_place=back: a new goroutine runs after those that wait; next: the default
   std::optional<bool> wake_on_last_p;     // wake_place=last: where it ran before; here: the default, on the waker's P
+  std::optional<bool> early_timers;       // os/early_timer.h; by default where it pays
 };
 
 // What the environment says; nullopt: the variable is not set.

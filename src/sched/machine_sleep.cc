@@ -6,14 +6,19 @@
 #include "base/delay_site.h"
 #include "os/affinity.h"
 #include "os/clock.h"
+#include "os/early_timer.h"
 #include "sched/machine.h"
 #include "sched/scheduler.h"
+#include "sched/timer_watch.h"
 #include "sched/wake_lateness.h"
+#include "sched/wake_rhythm.h"
 
 namespace weft::sched {
 namespace {
 
 constinit WakeLateness wake_lateness;
+constinit WakeRhythm wake_rhythm;
+constinit os::EarlyTimer early_timer;
 
 // Sleeps in the netpoller, unless another M does. True: it did, and `rung` says whether somebody woke it on purpose.
 bool block_in_network(Machine& m, std::int64_t deadline_ns, RunnableList& ready, bool& rung) noexcept {
@@ -59,9 +64,15 @@ bool wait_for_bell(Machine& m, std::int64_t deadline_ns, RunnableList* ready) no
   return rung;
 }
 
-bool wait_for_timer(Machine& m, std::int64_t due_ns, RunnableList* ready) noexcept {
-  const std::int64_t asked = due_ns - wake_lateness.head_start_ns();
+bool wait_for_timer(Machine& m, const TimerWake& timers, RunnableList* ready) noexcept {
+  const std::int64_t due_ns = timers.at_ns, head_start = wake_lateness.head_start_ns();
+  std::int64_t asked = due_ns - head_start;
   const bool sleeps = os::now_ns() < asked;
+  if (sleeps && scheduler.settings.early_timers) {
+    const std::int64_t regular_ns = wake_rhythm.after(due_ns);
+    const std::int64_t then_ns = timers.then_ns != TimerHeap::kNever ? timers.then_ns : regular_ns;
+    if (then_ns != TimerHeap::kNever) asked = early_timer.set(asked, then_ns - head_start);
+  }
   if (wait_for_bell(m, asked, ready)) return true;
   if (ready != nullptr && !ready->empty()) return false;
   std::int64_t now = os::now_ns();

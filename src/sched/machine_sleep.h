@@ -8,10 +8,11 @@
 namespace weft::sched {
 
 struct Machine;
+struct TimerWake;
 
 // Wakers may place the M meanwhile, and only then. With `ready` it watches the descriptors too, if nobody does. True: somebody woke it on purpose.
 bool wait_for_bell(Machine& m, std::int64_t deadline_ns, RunnableList* ready) noexcept;
 // The same, until a timer is due: asks for a little earlier, and waits for the rest awake. Who rings then is heard at the next wait.
-bool wait_for_timer(Machine& m, std::int64_t due_ns, RunnableList* ready) noexcept;
+bool wait_for_timer(Machine& m, const TimerWake& timers, RunnableList* ready) noexcept;
 
 }  // namespace weft::sched

@@ -43,7 +43,6 @@ struct Settings {
   std::int64_t idle_thread_exit_ns = 10'000'000'000;
   std::int64_t slice_ns = 10'000'000;
   std::int64_t trim_interval_ns = 2'500'000'000;
-  std::int64_t timer_window_ns = 250'000;  // timers that are due so close together may go together, when there are many
   bool preempt = true;
   bool preempt_always = false;      // test: give way at every check
   bool wake_on_last_p = false;      // A53: WEFT_DEBUG=wake_place=last
@@ -51,6 +50,7 @@ struct Settings {
   bool spawn_at_back = false;       // K5: WEFT_DEBUG=spawn_place=back
   bool prompt_park = false;         // the ladder: no spinning, active or passive
   bool place_woken_threads = true;  // keep a woken M off the waker's CPU
+  bool early_timers = false;        // os/early_timer.h
   bool random_schedule = false;     // tests: the slot is left out by a coin, deque and ring come in random order
   std::uint64_t random_seed = 0;    // of the Ps: which coin, which victim
 };

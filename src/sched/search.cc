@@ -266,7 +266,7 @@ class PassiveWatch {
     RunnableList ready;
     if (scheduler.idle.look().passive()) {
       RunnableList* watched = network_unwatched_for(kLeftAloneNs) ? &ready : nullptr;
-      wake_at == timers.at_ns ? wait_for_timer(m_, wake_at, watched) : wait_for_bell(m_, wake_at, watched);
+      wake_at == timers.at_ns ? wait_for_timer(m_, timers, watched) : wait_for_bell(m_, wake_at, watched);
     }
     take_over(*m_.p, ready);
     if (scheduler.idle.look().passive()) return true;
@@ -338,16 +338,15 @@ bool retire(Machine& m) noexcept {
   return true;
 }
 
-// One M without a P sleeps until the next timer, at `wake_at`. False: no timers, or another M does.
-bool become_poller(Machine& m, std::int64_t& wake_at) noexcept {
+// One M without a P sleeps until the next timer. False: no timers, or another M does.
+bool become_poller(Machine& m, TimerWake& timers) noexcept {
   if (next_timer_ns() == TimerHeap::kNever) return false;  // whoever adds the first one wakes somebody
   Machine* nobody = nullptr;
   if (!scheduler.poller.m.cas_acq_rel(nobody, &m)) return false;  // pairs: watcher.deadline
   scheduler.poller.until_ns.store_relaxed(TimerHeap::kNever);     // until we have looked: everybody interrupts
   base::full_fence();                                             // pairs: watcher.deadline
-  const TimerWake timers = next_timer_wake();
+  timers = next_timer_wake();
   scheduler.poller.until_ns.store_relaxed(timers.interrupted_before_ns);
-  wake_at = timers.at_ns;
   WEFT_DELAY_SITE("poller.before_sleep");
   return true;
 }
@@ -430,16 +429,15 @@ bool wait_for_processor(Machine& m) noexcept {
       return true;
     }
     if (WEFT_UNLIKELY(scheduler.starvation.on())) scheduler.starvation.visit();
-    std::int64_t wake_at = TimerHeap::kNever;
-    const bool polls = may_poll && become_poller(m, wake_at);
+    TimerWake timers{};
+    const bool polls = may_poll && become_poller(m, timers);
     const std::int64_t exit_at = os::now_ns() + scheduler.settings.idle_thread_exit_ns;
-    const bool for_timer = polls && wake_at <= exit_at;
-    wake_at = std::min(wake_at, exit_at);
+    const bool for_timer = polls && timers.at_ns <= exit_at;
     scheduler.shared_counters.add(Counter::kParks);
     RunnableList ready;
     const bool watches = should_watch_network();
     RunnableList* watched = watches ? &ready : nullptr;
-    const bool rung = for_timer ? wait_for_timer(m, wake_at, watched) : wait_for_bell(m, wake_at, watched);
+    const bool rung = for_timer ? wait_for_timer(m, timers, watched) : wait_for_bell(m, exit_at, watched);
     if (polls) scheduler.poller.m.store_release(nullptr);  // pairs: watcher.deadline
     if (!ready.empty()) {
       if (m.next_p.load_acquire() == nullptr && come_back(m)) {  // pairs: machine.next_p

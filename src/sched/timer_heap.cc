@@ -96,20 +96,16 @@ std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, RunnableLis
   return fired;
 }
 
-void TimerHeap::join_group(std::int64_t until_ns, Group& group) {
+void TimerHeap::join(WakePlan& plan) {
+  const std::int64_t until_ns = plan.until_ns();
   if (next_.load_relaxed() > until_ns) return;  // a hint: whoever adds one now interrupts the caller's sleep
   std::lock_guard guard(lock_);
-  std::size_t pending[3 * Group::kEnough + 1];  // each entry puts four where one was
+  std::size_t pending[3 * WakePlan::kMost + 4];  // each entry puts four where one was
   std::size_t count = 0;
   if (!empty() && root().when_ns <= until_ns) pending[count++] = kRoot;
   while (count > 0) {
-    if (group.size == Group::kEnough) {
-      group.last_ns = until_ns;
-      return;
-    }
     const std::size_t index = pending[--count];
-    group.last_ns = std::max(group.last_ns, entries_[index].when_ns);
-    ++group.size;
+    if (!plan.add(entries_[index].when_ns)) return;
     const std::size_t first = first_child(index), end = std::min(first + 4, entries_.size());
     for (std::size_t child = first; child < end; ++child)
       if (entries_[child].when_ns <= until_ns) pending[count++] = child;

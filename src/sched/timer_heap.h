@@ -8,6 +8,7 @@
 #include "os/futex.h"
 #include "sched/runnable.h"
 #include "sched/timer_lock.h"
+#include "sched/wake_plan.h"
 
 // Timers of one P: a 4-ary heap ordered by time.
 //   Owned by    lock_ (Rank::kTimers); next_ is read without it by anybody who wonders when to wake up.
@@ -49,13 +50,8 @@ class TimerHeap {
   // working on when `try_only`.
   static constexpr std::uint32_t kBatch = 128;
   std::uint32_t run_due(std::int64_t now_ns, bool try_only, RunnableList& woken, std::uint32_t limit = kBatch);
-  // Timers that are due by a time: how many, and when the last of them is. Nobody counts on beyond `kEnough`.
-  struct Group {
-    static constexpr std::uint32_t kEnough = 32;
-    std::uint32_t size = 0;
-    std::int64_t last_ns = 0;
-  };
-  void join_group(std::int64_t until_ns, Group& group);
+  // Tells the plan of the timers it wants to know.
+  void join(WakePlan& plan);
   // Takes all timers of another heap (the world is stopped, but plain threads may still stop timers).
   void adopt(TimerHeap& other);
 

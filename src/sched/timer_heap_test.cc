@@ -54,28 +54,23 @@ TEST(TimerHeap, fires_in_the_order_of_time_what_random_adds_and_stops_leave) {
   EXPECT_EQ(heap.size(), 0u);
 }
 
-TEST(TimerHeap, finds_the_last_of_those_that_are_due_by_a_time) {
+TEST(TimerHeap, tells_a_plan_of_all_that_are_due_soon) {
   base::Random random(11);
   for (int round = 0; round < 200; ++round) {
     TimerHeap heap;
     Fired fired;
     std::deque<LoggedTimer> timers;
-    for (std::uint64_t i = 0, n = random.below(100); i < n; ++i) {
-      timers.emplace_back(1 + static_cast<std::int64_t>(random.below(1000)), fired);
+    for (std::uint64_t i = 0, n = 1 + random.below(2 * WakePlan::kMost); i < n; ++i) {
+      timers.emplace_back(1 + static_cast<std::int64_t>(random.below(2'000'000)), fired);
       heap.add(&timers.back());
     }
-    const auto until = static_cast<std::int64_t>(random.below(1000));
-    std::uint32_t size = 0;
-    std::int64_t last = 0;
-    for (const Timer& timer : timers) {
-      if (timer.when_ns > until) continue;
-      ++size;
-      last = std::max(last, timer.when_ns);
-    }
-    TimerHeap::Group group;
-    heap.join_group(until, group);
-    EXPECT_EQ(group.size, std::min(size, TimerHeap::Group::kEnough));
-    EXPECT_EQ(group.last_ns, size > TimerHeap::Group::kEnough ? until : last) << size << " timers";
+    WakePlan told(heap.next_ns()), expected(heap.next_ns());
+    heap.join(told);
+    for (const Timer& timer : timers)
+      if (timer.when_ns <= expected.until_ns()) expected.add(timer.when_ns);
+    const TimerWake as_told = told.make(), as_expected = expected.make();
+    EXPECT_EQ(as_told.at_ns, as_expected.at_ns) << timers.size() << " timers";
+    EXPECT_EQ(as_told.then_ns, as_expected.then_ns) << timers.size() << " timers";
     for (Timer& timer : timers) stop_timer(&timer);
   }
 }

@@ -27,13 +27,11 @@ bool timers_are_many() noexcept {
 }  // namespace
 
 TimerWake next_timer_wake() noexcept {
-  constexpr std::uint32_t kDense = 3;
-  const std::int64_t next = next_timer_ns(), window = scheduler.settings.timer_window_ns;
-  if (next >= TimerHeap::kNever - window || !timers_are_many()) return {next, next};
-  TimerHeap::Group group;
-  for (std::uint32_t i = 0; i < maxprocs(); ++i) scheduler.processors[i]->timers.join_group(next + window, group);
-  if (group.size < kDense) return {next, next};
-  return {group.last_ns, group.last_ns - window};
+  const std::int64_t next = next_timer_ns();
+  if (next >= TimerHeap::kNever - 3 * WakePlan::kWindowNs || !timers_are_many()) return {next, next, TimerHeap::kNever};
+  WakePlan plan(next);
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) scheduler.processors[i]->timers.join(plan);
+  return plan.make();
 }
 
 namespace {
