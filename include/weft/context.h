@@ -15,7 +15,7 @@
 #include "weft/chan.h"
 #include "weft/detail/clock.h"
 #include "weft/detail/launch.h"
-#include "weft/detail/timer_function.h"
+#include "weft/detail/stored_function.h"
 
 // Cancellation: a tree of contexts; cancelling one cancels all below it.
 namespace weft {
@@ -35,7 +35,7 @@ context make_stoppable(const context& parent, std::stop_token token);
 context make_uncancellable(const context& parent);
 context make_value_context(const context& parent, const std::type_info& type, std::shared_ptr<const void> value);
 void cancel_context(context_state* state, std::error_code error, std::exception_ptr cause);
-context_callback call_when_cancelled(const context& when, timer_function function);  // its own in any case
+context_callback call_when_cancelled(const context& when, stored_function function);  // its own in any case
 bool watch_context(const context& watched, context_watch& watch);
 }  // namespace detail
 
@@ -76,7 +76,7 @@ class context {
   friend context detail::make_stoppable(const context&, std::stop_token);
   friend context detail::make_uncancellable(const context&);
   friend context detail::make_value_context(const context&, const std::type_info&, std::shared_ptr<const void>);
-  friend context_callback detail::call_when_cancelled(const context&, detail::timer_function);
+  friend context_callback detail::call_when_cancelled(const context&, detail::stored_function);
   friend bool detail::watch_context(const context&, detail::context_watch&);
   friend struct cancel_function;
   friend class context_callback;
@@ -125,7 +125,7 @@ class context_callback {
   bool stop() const;
 
  private:
-  friend context_callback detail::call_when_cancelled(const context&, detail::timer_function);
+  friend context_callback detail::call_when_cancelled(const context&, detail::stored_function);
   context_callback(context when, std::shared_ptr<detail::context_hook> hook)
       : when_(std::move(when)), hook_(std::move(hook)) {}
   context when_;
@@ -136,7 +136,7 @@ class context_callback {
 template <class F>
 context_callback after_func(const context& when, F&& f) {
   detail::refuse_empty(f, "after_func");
-  return detail::call_when_cancelled(when, detail::make_timer_function(std::forward<F>(f)));
+  return detail::call_when_cancelled(when, detail::store_function(std::forward<F>(f)));
 }
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 #include "weft/chan.h"
 #include "weft/detail/clock.h"
 #include "weft/detail/launch.h"
-#include "weft/detail/timer_function.h"
+#include "weft/detail/stored_function.h"
 
 // Timers with the semantics of Go 1.23: no stale value after stop or reset, and a channel that nobody holds costs nothing.
 namespace weft {
@@ -19,7 +19,7 @@ static_assert(sizeof(time_point) == sizeof(std::int64_t) && std::chrono::steady_
 // Runs a function in its own goroutine when the time has come.
 class function_timer;
 function_timer* make_function_timer(std::int64_t when_ns,
-                                    timer_function function);            // the function is its own in any case
+                                    stored_function function);  // the function is its own in any case
 bool reset_function_timer(function_timer* timer, std::int64_t when_ns);  // true: it had not fired
 bool stop_function_timer(function_timer* timer) noexcept;                // likewise
 void retain_function_timer(function_timer* timer) noexcept;
@@ -86,7 +86,7 @@ class timer {
   template <class F>
   timer(std::int64_t when_ns, calling by, F&& f) : channel_(weft::chan<time_point>::nil()) {
     detail::refuse_empty(f, by.starter);
-    function_ = detail::make_function_timer(when_ns, detail::make_timer_function(std::forward<F>(f)));
+    function_ = detail::make_function_timer(when_ns, detail::store_function(std::forward<F>(f)));
   }
 
   weft::chan<time_point> channel_;

@@ -40,12 +40,12 @@
 namespace weft::detail {
 
 struct context_hook {
-  explicit context_hook(timer_function what) noexcept : function(what) {}
+  explicit context_hook(stored_function what) noexcept : function(what) {}
   context_hook(const context_hook&) = delete;
   ~context_hook() { function.destroy(); }
   void run() { sched::call_user(function.use->call, function.storage); }
 
-  timer_function function;
+  stored_function function;
   std::size_t index = SIZE_MAX;  // among the context's hooks, under its lock; SIZE_MAX: not registered
 };
 
@@ -542,7 +542,7 @@ context make_uncancellable(const context& parent) {
 }
 
 namespace {
-std::shared_ptr<context_hook> make_hook(timer_function function) {
+std::shared_ptr<context_hook> make_hook(stored_function function) {
   try {
     return std::make_shared<context_hook>(function);
   } catch (const std::bad_alloc&) {
@@ -552,7 +552,7 @@ std::shared_ptr<context_hook> make_hook(timer_function function) {
 }
 }  // namespace
 
-context_callback call_when_cancelled(const context& when, timer_function function) {
+context_callback call_when_cancelled(const context& when, stored_function function) {
   std::shared_ptr<context_hook> hook = make_hook(function);
   context_state* state = nearest_cancellable(when.state_);
   bool too_late = false;

@@ -29,7 +29,7 @@ namespace weft::detail {
 class function_timer : private sched::Timer {
  public:
   // Nobody else has it yet, so it is started without being claimed.
-  function_timer(std::int64_t when, prepared_record record, timer_function function) noexcept : function_(function) {
+  function_timer(std::int64_t when, prepared_record record, stored_function function) noexcept : function_(function) {
     callback = [](sched::Timer* timer) {
       auto* self = static_cast<function_timer*>(timer);
       self->retain();  // for the run
@@ -154,10 +154,10 @@ class function_timer : private sched::Timer {
 
   base::Atom<std::uint32_t> references_{1};
   std::uintptr_t armed_ = 0;  // the record | whether it has an extra word
-  timer_function function_;
+  stored_function function_;
 };
 
-function_timer* make_function_timer(std::int64_t when_ns, timer_function function) {
+function_timer* make_function_timer(std::int64_t when_ns, stored_function function) {
 #ifndef WEFT_MODEL
   static_assert(sizeof(function_timer) <= block_size);
 #endif

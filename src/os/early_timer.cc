@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -50,7 +51,10 @@ std::int64_t EarlyTimer::set(std::int64_t at_ns, std::int64_t then_ns) noexcept 
 bool EarlyTimer::open() noexcept {
   for (Kept& timer : timers_)
     timer.fd = keep_off_standard_streams(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  return timers_[0].fd >= 0 && timers_[1].fd >= 0;
+  if (timers_[0].fd >= 0 && timers_[1].fd >= 0) return true;
+  for (const Kept& timer : timers_)
+    if (timer.fd >= 0) close(timer.fd);
+  return false;
 }
 
 bool EarlyTimer::arm(Kept& timer, std::int64_t at_ns) noexcept {

@@ -13,7 +13,8 @@ namespace weft::os {
 //            a nap of 300 us costs 14 us instead of 31.
 //   How      two timerfds that nobody reads, in turns; the sleep itself is any call with a time limit, which finds the timer set. The
 //            kernel keeps a list for each CPU, so a thread that has moved begins anew.
-//   Wrong    times cost an interrupt that wakes nobody. Where there are no timerfds nothing is set, and all is as slow as without.
+//   Wrong    times cost an interrupt that wakes nobody. Where there are no timerfds, or the program has closed them, nothing is set, and all is
+//            as slow as without. (One that has opened a timerfd of its own under that number since finds it set.)
 //   Threads  any; of two at once one goes without.
 class EarlyTimer {
  public:

@@ -103,12 +103,12 @@ struct OneTimer : ApiSimulation<Threads, true> {
 
   void prepare() override {
     launching = &launch;
-    static constexpr detail::timer_function::operations kUse{[](void* storage) {
+    static constexpr detail::stored_function::operations kUse{[](void* storage) {
                                                                RL_ASSERT(of(storage)->destroyed == 0);
                                                                ++of(storage)->runs;
                                                              },
                                                              [](void* storage) noexcept { ++of(storage)->destroyed; }};
-    detail::timer_function function{&kUse, {}};
+    detail::stored_function function{&kUse, {}};
     auto* self = this;
     std::memcpy(function.storage, &self, sizeof self);
     timer = detail::make_function_timer(kSoon, function);

@@ -10,7 +10,7 @@
 // any other on the heap, so that the whole can be passed on as bytes.
 namespace weft::detail {
 
-struct timer_function {
+struct stored_function {
   struct operations {
     void (*call)(void* storage);
     void (*destroy)(void* storage) noexcept;  // null: there is nothing to do
@@ -25,12 +25,12 @@ struct timer_function {
 
 template <class F>
 inline constexpr bool is_plain_function =
-    std::is_trivially_copyable_v<F> && sizeof(F) <= sizeof(timer_function::storage) && alignof(F) <= alignof(void*);
+    std::is_trivially_copyable_v<F> && sizeof(F) <= sizeof(stored_function::storage) && alignof(F) <= alignof(void*);
 
 template <class F>
 struct plain_function {
   static void call(void* storage) { static_cast<void>(std::invoke(*std::launder(static_cast<F*>(storage)))); }
-  static constexpr timer_function::operations use{call, nullptr};
+  static constexpr stored_function::operations use{call, nullptr};
 };
 
 template <class F>
@@ -38,13 +38,13 @@ struct boxed_function {
   static F*& box(void* storage) noexcept { return *std::launder(static_cast<F**>(storage)); }
   static void call(void* storage) { static_cast<void>(std::invoke(*box(storage))); }
   static void destroy(void* storage) noexcept { delete box(storage); }
-  static constexpr timer_function::operations use{call, destroy};
+  static constexpr stored_function::operations use{call, destroy};
 };
 
 template <class F>
-timer_function make_timer_function(F&& f) {
+stored_function store_function(F&& f) {
   using closure = std::decay_t<F>;
-  timer_function made;
+  stored_function made;
   if constexpr (is_plain_function<closure>) {
     made.use = &plain_function<closure>::use;
     ::new (static_cast<void*>(made.storage)) closure(std::forward<F>(f));
