@@ -1,325 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "weft/context.h"
 
-#include <algorithm>
 #include <mutex>
 #include <vector>
 
 #include "api/chan_core.h"
-#include "api/context_watch.h"
-#include "api/stop_handles.h"
-#include "base/atomic.h"
-#include "os/ranked_mutex.h"
-#include "sched/user_call.h"
+#include "api/context_state.h"
 #include "weft/go.h"
-#include "weft/time.h"
 
-// Contexts.
-//   Tree       a child counts as a reference to its parent; a parent knows its cancellable children only by their addresses,
-//              which are good while its lock is held: a dying child takes itself off the list first.
-//   Cancel     1 decided once under each context's lock: flag, cause, channel; its children join the list of those still to do.
-//              2 with all of them decided, what may run the user's code: stop sources, functions. Nothing is allocated before
-//              that, no lock is held while another is taken, and no call is nested: any number of children, any depth.
-//   Time limit a function timer that knows the context through a Link, so that it keeps nobody alive; stopped by whatever
-//              cancels first, and with the context.
-//   Lingering  a context without handles is still wanted while somebody has its channel or stop token, or gave it a function, and
-//              while something can still cancel it: a context above, a time limit, a stop request. Then the last handle becomes a
-//              hold of its own (settle). It is given back by who sees `lingers` under the lock: who cancelled the context, after
-//              the notifications; who finds that nothing can cancel it any more (abandon_below); who finds that nobody has its
-//              channel and stop token any more (Lingering). All else is freed with its last handle, as if nothing could linger.
-//   References one word: handles, which are the user's and those of contexts below that have handles themselves; and holds, which
-//              only keep the memory: lingering contexts below, the own lingering, who cancels it at the moment. When a context
-//              loses its last handle and stays, its reference to its parent becomes a hold. So "no handle" means that no user can
-//              reach it, directly or through a context below, and a root that is dropped frees those that linger under it.
-//   Races      the last handle against a cancellation: both decide under the context's lock. Cancelled first: no lingering; who
-//              cancels has a hold, and frees. Lingering first: the cancellation finds it, through the parent's list or the Link,
-//              since the word is not 0. A hold may be given back before the count of it has arrived (the last handle's owner has
-//              decided, and changes the words of the context and of its parents next): the holds of a word may be negative for
-//              that moment, but then its handles are not 0. Who changes the last handle sees exact holds: all others have arrived.
-//              Handles never come back, so what was decided without any stays true.
+// Making contexts, and cancelling them (context_state.h).
 namespace weft::detail {
-
-struct context_hook {
-  explicit context_hook(stored_function what) noexcept : function(what) {}
-  context_hook(const context_hook&) = delete;
-  ~context_hook() { function.destroy(); }
-  void run() { sched::call_user(function.use->call, function.storage); }
-
-  stored_function function;
-  std::size_t index = SIZE_MAX;  // among the context's hooks, under its lock; SIZE_MAX: not registered
-};
-
-namespace {
-
-// For those who may come when the context is gone: a timer, a stop request.
-struct Link {
-  os::RankedMutex<base::Rank::kContext> lock;
-  context_state* state = nullptr;  // null: gone
-};
-
-struct StopRequested {
-  std::shared_ptr<Link> link;
-  void operator()() const noexcept;
-};
-
-}  // namespace
-
-struct context_state {
-  static constexpr std::uint64_t kHandle = 1, kHold = std::uint64_t{1} << 32;
-  static constexpr std::uint32_t handles(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word); }
-  static constexpr std::uint32_t holds(std::uint64_t word) noexcept { return handles(word >> 32); }
-
-  base::Atom<std::uint64_t> references{kHandle};
-  context_state* parent = nullptr;  // a reference; for values and deadlines
-  context_state* above = nullptr;   // nearest that can be cancelled: one of the parents, which keep it
-  bool cancellable = false;
-  bool shielded = false;  // values are looked for above it, cancellation is not
-  std::int64_t deadline_ns = forever;
-  const std::type_info* type = nullptr;
-  std::shared_ptr<const void> value;
-  chan<std::monostate> done = chan<std::monostate>::nil();
-  std::shared_ptr<Link> link;
-  std::optional<std::stop_callback<StopRequested>> on_stop;
-  base::Atom<bool> cancelled{false};
-  bool may_be_unwanted = false;    // lingers for its channel or stop token only; written before the last handle goes
-  base::Atom<bool> let_go{false};  // last under the lock of a cancellation: no child's address is known any more
-
-  os::RankedMutex<base::Rank::kContext> lock;
-  timer limit;
-  std::error_code error;
-  std::exception_ptr cause;
-  std::optional<std::stop_source> stop;
-  std::vector<context_state*> children;
-  std::vector<std::shared_ptr<context_hook>> hooks;
-  bool had_listeners = false;  // a stop source or a function, once
-  bool lingers = false;        // has a hold on itself
-  context_watch* watches = nullptr;
-  std::size_t index_in_parent = SIZE_MAX;          // under the lock of `above`
-  context_state* next = nullptr;                   // list of whoever took it off the list of `above`
-  context_state *after = nullptr, **at = nullptr;  // among the lingering, under their lock; `at` null: not there
-
-  context_state() = default;
-  context_state(const context_state&) = delete;
-  ~context_state() {
-    if (may_be_unwanted) leave_lingering();
-    if (above != nullptr) leave_parent();
-    if (link != nullptr) {
-      std::lock_guard guard(link->lock);
-      link->state = nullptr;
-    }
-    on_stop.reset();
-    if (limit) limit.stop();
-  }
-
-  bool try_hold() noexcept {
-    std::uint64_t count = references.load_relaxed();
-    while (count != 0)
-      if (references.cas_acq_rel(count, count + kHold)) return true;  // pairs: context.references
-    return false;
-  }
-
-  // With the lock held.
-  bool can_be_cancelled() const noexcept { return above != nullptr || has_own_end(); }
-  bool is_token_held() const noexcept { return stop.has_value() && !StopHandles::has_one(*stop); }
-  bool has_own_end() const noexcept { return static_cast<bool>(limit) || on_stop.has_value(); }
-
-  void leave_lingering() noexcept;
-  void leave_parent() noexcept {
-    if (above->let_go.load_acquire()) return;  // pairs: context.let_go
-    std::lock_guard guard(above->lock);
-    if (index_in_parent == SIZE_MAX) return;
-    above->children[index_in_parent] = above->children.back();
-    above->children[index_in_parent]->index_in_parent = index_in_parent;
-    above->children.pop_back();
-    index_in_parent = SIZE_MAX;
-  }
-};
-
-namespace {
-
-// Contexts that were taken off the lists of those above them, each with a hold.
-class Taken {
- public:
-  context_state* first() const noexcept { return first_; }
-  // With the lock of `above` held.
-  void add(context_state* child) noexcept {
-    child->index_in_parent = SIZE_MAX;
-    if (!child->try_hold()) return;  // it is being destroyed, and waits for this lock
-    child->next = nullptr;
-    *last_ = child;
-    last_ = &child->next;
-  }
-  void add_all_below(context_state* state) noexcept {
-    for (context_state* child : state->children) add(child);
-    state->children.clear();
-  }
-
- private:
-  context_state* first_ = nullptr;
-  context_state** last_ = &first_;
-};
-
-enum class Reference : std::uint8_t {
-  kHandle,
-  kHold,
-  kHandleThatStays,  // becomes a hold: who has it has lost its own last handle, but stays
-};
-
-std::uint64_t settle(context_state* state, std::uint32_t holds) noexcept;
-
-void give_back(context_state* state, Reference given) noexcept {
-  using State = context_state;
-  while (state != nullptr) {  // a loop: chains of contexts are longer than stacks are deep
-    State* parent = state->parent;
-    std::uint64_t change = given == Reference::kHold ? -State::kHold : -State::kHandle;
-    if (given == Reference::kHandleThatStays) change += State::kHold;
-    bool was_last_handle = false;
-    std::uint64_t before = state->references.load_acquire();  // pairs: context.references
-    do {
-      const bool is_last_handle = given != Reference::kHold && State::handles(before) == 1;
-      if (is_last_handle && !was_last_handle) change += settle(state, State::holds(before + change));
-      was_last_handle = is_last_handle;  // and stays so
-    } while (!state->references.cas_acq_rel(before, before + change));  // pairs: context.references
-    if (before + change == 0) {
-      delete state;
-      if (given == Reference::kHandleThatStays) given = Reference::kHandle;
-    } else if (was_last_handle) {
-      given = Reference::kHandleThatStays;
-    } else {
-      return;
-    }
-    state = parent;
-  }
-}
-
-void release_hold(context_state* state) noexcept { give_back(state, Reference::kHold); }
-
-// Who takes this away from a lingering context gives its hold back.
-bool take_lingering(context_state* state) noexcept {
-  std::lock_guard guard(state->lock);
-  return std::exchange(state->lingers, false);
-}
-
-// Those that linger for the sake of a channel or a stop token only. Nobody tells when the last of these goes: they are looked through
-// when they have become twice as many as were wanted the last time. Without handles no new channels and tokens are made.
-class Lingering {
- public:
-  void add(context_state* state) noexcept {
-    context_state* unwanted = nullptr;
-    {
-      std::lock_guard guard(lock_);
-      link(state, &first_);
-      if (++count_ >= look_at_) {
-        unwanted = take_unwanted();
-        look_at_ = std::max(kFew, 2 * count_);
-      }
-    }
-    while (unwanted != nullptr) {
-      context_state* one = std::exchange(unwanted, unwanted->after);
-      if (take_lingering(one)) release_hold(one);
-      release_hold(one);
-    }
-  }
-  void remove(context_state* state) noexcept {
-    std::lock_guard guard(lock_);
-    if (state->at != nullptr) unlink(state);
-  }
-
- private:
-  static constexpr std::size_t kFew = 8;
-  static bool is_unwanted(const context_state* state) noexcept {
-    return state->references.load_acquire() == context_state::kHold &&  // pairs: context.references
-           state->done.core()->has_one_handle() && !state->is_token_held();
-  }
-  static void link(context_state* state, context_state** at) noexcept {
-    state->after = *at;
-    state->at = at;
-    if (state->after != nullptr) state->after->at = &state->after;
-    *at = state;
-  }
-  void unlink(context_state* state) noexcept {
-    *state->at = state->after;
-    if (state->after != nullptr) state->after->at = state->at;
-    state->at = nullptr;
-    --count_;
-    if (count_ < look_at_ / 4) look_at_ = std::max(kFew, look_at_ / 2);
-  }
-  // Each with a hold.
-  context_state* take_unwanted() noexcept {
-    context_state* taken = nullptr;
-    for (context_state *state = first_, *after; state != nullptr; state = after) {
-      after = state->after;
-      if (!is_unwanted(state)) continue;
-      unlink(state);
-      if (!state->try_hold()) continue;  // it is being destroyed, and waits for this lock
-      state->after = std::exchange(taken, state);
-    }
-    return taken;
-  }
-
-  os::RankedMutex<base::Rank::kContext> lock_;
-  context_state* first_ = nullptr;
-  std::size_t count_ = 0, look_at_ = kFew;
-};
-constinit Lingering lingering;
-
-// No handle of it is left, and nothing can cancel it: nor those below it, which linger all, unless they have an end of their own.
-void abandon_below(context_state* root) noexcept {
-  Taken taken;
-  const auto is_lost = [](const context_state* state) {
-    return !state->cancelled.load_relaxed() && !state->has_own_end();
-  };
-  {
-    std::lock_guard guard(root->lock);
-    taken.add_all_below(root);
-  }
-  for (context_state* state = taken.first(); state != nullptr; state = state->next) {
-    std::lock_guard guard(state->lock);
-    if (is_lost(state)) taken.add_all_below(state);
-  }
-  for (context_state* state = taken.first(); state != nullptr;) {
-    context_state* next = state->next;
-    bool lingered = false;
-    {
-      std::lock_guard guard(state->lock);
-      if (is_lost(state)) lingered = std::exchange(state->lingers, false);
-    }
-    if (lingered) release_hold(state);
-    release_hold(state);
-    state = next;
-  }
-}
-
-// The last handle goes; holds: those that will remain. Returns what the context gets to linger.
-std::uint64_t settle(context_state* state, std::uint32_t holds) noexcept {
-  if (!state->cancellable || state->cancelled.load_acquire()) return 0;  // pairs: context.cancelled
-  const bool is_waited_for = !state->done.core()->has_one_handle();
-  if (!is_waited_for && !state->had_listeners && holds == 0) return 0;  // as most: without the lock
-  bool lingers = false, can_be_cancelled = false;
-  {
-    std::lock_guard guard(state->lock);
-    if (state->cancelled.load_relaxed()) return 0;
-    if (state->can_be_cancelled()) {
-      const bool has_functions = !state->hooks.empty();
-      lingers = is_waited_for || has_functions || state->is_token_held();
-      state->lingers = lingers;
-      state->may_be_unwanted = lingers && !has_functions;
-      can_be_cancelled = true;
-    }
-  }
-  if (!can_be_cancelled) abandon_below(state);
-  if (state->may_be_unwanted) lingering.add(state);
-  return lingers ? context_state::kHold : 0;
-}
-
-}  // namespace
-
-void context_state::leave_lingering() noexcept { lingering.remove(this); }
-
-void retain_context(context_state* state) noexcept { state->references.fetch_add_relaxed(context_state::kHandle); }
-
-void release_context(context_state* state) noexcept { give_back(state, Reference::kHandle); }
-
 namespace {
 
 context_state* nearest_cancellable(context_state* state) noexcept {
@@ -398,15 +88,17 @@ class Reached {
   }
 
   context_state* root_;
-  Taken taken_;
+  TakenContexts taken_;
   bool decided_ = false;
 };
 
 // The context behind a link, with a hold; null: gone.
-context_state* follow(Link& link) noexcept {
+context_state* follow(ContextLink& link) noexcept {
   std::lock_guard guard(link.lock);
   return link.state != nullptr && link.state->try_hold() ? link.state : nullptr;
 }
+
+}  // namespace
 
 // Called by whoever requests the stop; the stop source may not see it park, nor may the context end inside it: what may do
 // either gets a goroutine.
@@ -424,8 +116,10 @@ void StopRequested::operator()() const noexcept {
   }
 }
 
+namespace {
+
 void link_to(context_state* state) {
-  state->link = std::make_shared<Link>();
+  state->link = std::make_shared<ContextLink>();
   state->link->state = state;
 }
 
