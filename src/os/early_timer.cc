@@ -2,14 +2,15 @@
 #include "os/early_timer.h"
 
 #include <sched.h>
-#include <sys/timerfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+#include <csignal>
+#include <ctime>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
 #include "os/keep_errno.h"
-#include "os/standard_streams.h"
 
 namespace weft::os {
 
@@ -23,11 +24,29 @@ bool EarlyTimer::pays() noexcept {
 #endif
 }
 
+void EarlyTimer::open() noexcept {
+  constexpr int kSignal = SIGURG;  // ignored, should it ever be heard of
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, kSignal);
+  if (pthread_sigmask(SIG_BLOCK, &one, nullptr) != 0) return;
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = kSignal;
+  event._sigev_un._tid = gettid();
+  // The system's own calls: the C library's need another library where it is old.
+  if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timers_[0].id) != 0) return;
+  if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timers_[1].id) != 0) {
+    syscall(SYS_timer_delete, timers_[0].id);
+    return;
+  }
+  busy_.store_release(false);  // pairs: early_timer.busy
+}
+
 std::int64_t EarlyTimer::set(std::int64_t at_ns, std::int64_t then_ns) noexcept {
   constexpr std::int64_t kCloseNs = 4'000;  // the wish has moved by so little that it is the same
   const KeepErrno keep;
   if (busy_.exchange_acquire(true)) return at_ns;  // pairs: early_timer.busy
-  if (timers_[0].fd < 0 && !open()) return at_ns;
   if (const int cpu = sched_getcpu(); cpu != cpu_) {
     cpu_ = cpu;
     timers_[0].at_ns = timers_[1].at_ns = 0;
@@ -48,20 +67,11 @@ std::int64_t EarlyTimer::set(std::int64_t at_ns, std::int64_t then_ns) noexcept 
   return at_ns;
 }
 
-bool EarlyTimer::open() noexcept {
-  for (Kept& timer : timers_)
-    timer.fd = keep_off_standard_streams(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (timers_[0].fd >= 0 && timers_[1].fd >= 0) return true;
-  for (const Kept& timer : timers_)
-    if (timer.fd >= 0) close(timer.fd);
-  return false;
-}
-
 bool EarlyTimer::arm(Kept& timer, std::int64_t at_ns) noexcept {
   constexpr std::int64_t kSecond = 1'000'000'000;
   timer.at_ns = at_ns;
   const itimerspec when{.it_interval = {}, .it_value = {.tv_sec = at_ns / kSecond, .tv_nsec = at_ns % kSecond}};
-  return timerfd_settime(timer.fd, TFD_TIMER_ABSTIME, &when, nullptr) == 0;
+  return syscall(SYS_timer_settime, timer.id, TIMER_ABSTIME, &when, nullptr) == 0;
 }
 
 }  // namespace weft::os

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "os/early_timer.h"
 
-#include <dirent.h>
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <sys/resource.h>
-#include <sys/timerfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
-#include <string>
+#include <csignal>
+#include <ctime>
+#include <thread>
 #include <vector>
 
 #include "os/clock.h"
@@ -18,29 +19,16 @@
 namespace weft::os {
 namespace {
 
-// Timerfds of this process.
-template <class F>
-void for_each_timer(F f) {
-  std::vector<int> found;
-  DIR* const descriptors = opendir("/proc/self/fd");
-  while (const dirent* entry = readdir(descriptors)) {
-    char target[64] = {};
-    const std::string path = std::string("/proc/self/fd/") + entry->d_name;
-    if (readlink(path.c_str(), target, sizeof target - 1) > 0 && std::string(target) == "anon_inode:[timerfd]")
-      found.push_back(std::stoi(entry->d_name));
-  }
-  closedir(descriptors);
-  for (const int fd : found) f(fd);
-}
+constexpr std::int64_t kSecond = 1'000'000'000;
 
-// What the kernel says is left of each, in ns.
+// What the kernel says is left of each timer of this process, in ns. Their numbers begin at 0.
 std::vector<std::int64_t> times_left() {
   std::vector<std::int64_t> left;
-  for_each_timer([&](int fd) {
+  for (int id = 0; id < 100; ++id) {
     itimerspec value{};
-    if (timerfd_gettime(fd, &value) == 0)
-      left.push_back(value.it_value.tv_sec * 1'000'000'000 + value.it_value.tv_nsec);
-  });
+    if (syscall(SYS_timer_gettime, id, &value) == 0)
+      left.push_back(value.it_value.tv_sec * kSecond + value.it_value.tv_nsec);
+  }
   std::sort(left.begin(), left.end());
   return left;
 }
@@ -57,7 +45,8 @@ class EarlyTimerTest : public testing::Test {
     ASSERT_TRUE(times_left().empty());
   }
   void TearDown() override {
-    for_each_timer([](int fd) { close(fd); });  // the runtime has one timer for the life of the process
+    for (int id = 0; id < 100; ++id)
+      syscall(SYS_timer_delete, id);  // the runtime has its timers for the life of the process
     sched_setaffinity(0, sizeof before_, &before_);
   }
   cpu_set_t before_;
@@ -65,7 +54,8 @@ class EarlyTimerTest : public testing::Test {
 
 TEST_F(EarlyTimerTest, sets_both_times) {
   EarlyTimer timer;
-  const std::int64_t now = now_ns(), at = now + 10'000'000'000, then = now + 20'000'000'000;
+  timer.open();
+  const std::int64_t now = now_ns(), at = now + 10 * kSecond, then = now + 20 * kSecond;
   errno = 7;
   EXPECT_EQ(timer.set(at, then), at);
   EXPECT_EQ(errno, 7);
@@ -79,26 +69,56 @@ TEST_F(EarlyTimerTest, sets_both_times) {
 
 TEST_F(EarlyTimerTest, the_next_sleep_takes_the_time_that_was_set_for_it) {
   EarlyTimer timer;
-  const std::int64_t now = now_ns(), second = 1'000'000'000;
-  timer.set(now + 10 * second, now + 20 * second);
+  timer.open();
+  const std::int64_t now = now_ns();
+  timer.set(now + 10 * kSecond, now + 20 * kSecond);
   for (int i = 2; i < 10; ++i)
-    EXPECT_EQ(timer.set(now + i * 10 * second + 3'000, now + (i + 1) * 10 * second), now + i * 10 * second) << i;
-  EXPECT_EQ(timer.set(now + 95 * second, now + 110 * second), now + 95 * second) << "not what was told";
+    EXPECT_EQ(timer.set(now + i * 10 * kSecond + 3'000, now + (i + 1) * 10 * kSecond), now + i * 10 * kSecond) << i;
+  EXPECT_EQ(timer.set(now + 95 * kSecond, now + 110 * kSecond), now + 95 * kSecond) << "not what was told";
 }
 
-TEST_F(EarlyTimerTest, without_descriptors_it_does_nothing) {
-  rlimit limit;
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
-  const rlimit none{0, limit.rlim_max};
-  const std::int64_t at = now_ns() + 1'000'000'000;
-  EarlyTimer timer;
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+TEST_F(EarlyTimerTest, without_timers_it_does_nothing) {
+  EarlyTimer closed;
+  const std::int64_t at = now_ns() + kSecond;
   errno = 7;
-  EXPECT_EQ(timer.set(at, at + 1'000'000), at);
+  EXPECT_EQ(closed.set(at, at + 1'000'000), at);
   EXPECT_EQ(errno, 7);
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-  EXPECT_EQ(timer.set(at, at + 1'000'000), at);
-  EXPECT_TRUE(times_left().empty()) << "refused once, it does not try again";
+  EXPECT_TRUE(times_left().empty());
+
+  EarlyTimer bereft;
+  bereft.open();
+  ASSERT_EQ(times_left().size(), 2u);
+  for (int id = 0; id < 100; ++id) syscall(SYS_timer_delete, id);
+  errno = 7;
+  EXPECT_EQ(bereft.set(at, at + 1'000'000), at);
+  EXPECT_EQ(errno, 7);
+  EXPECT_EQ(bereft.set(at + 1'000'000, at + 2'000'000), at + 1'000'000) << "refused once, it does not try again";
+}
+
+std::atomic<int> signals_heard{0};
+
+TEST_F(EarlyTimerTest, nobody_hears_of_it) {
+  struct sigaction counting{}, before{};
+  counting.sa_handler = [](int) { ++signals_heard; };
+  ASSERT_EQ(sigaction(SIGURG, &counting, &before), 0);
+  EarlyTimer timer;
+  std::atomic<bool> opened{false}, done{false};
+  std::thread owner([&] {
+    timer.open();
+    opened = true;
+    while (!done) usleep(1000);
+  });
+  while (!opened) usleep(1000);
+  for (int i = 0; i < 20; ++i) {
+    const std::int64_t at = timer.set(now_ns() + 200'000, now_ns() + 400'000);
+    while (now_ns() < at + 300'000) usleep(100);
+  }
+  EXPECT_EQ(times_left(), (std::vector<std::int64_t>{0, 0})) << "both have fired";
+  EXPECT_EQ(signals_heard, 0);
+  for (int id = 0; id < 100; ++id) syscall(SYS_timer_delete, id);  // before their thread ends
+  done = true;
+  owner.join();
+  sigaction(SIGURG, &before, nullptr);
 }
 
 }  // namespace

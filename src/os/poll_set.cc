@@ -13,13 +13,22 @@
 #include "base/check.h"
 #include "os/clock.h"
 #include "os/keep_errno.h"
-#include "os/standard_streams.h"
 
 namespace weft::os {
 namespace {
 
 constexpr long kSysEpollPwait2 = 441;  // newer than the oldest headers we build with; the same everywhere
 constexpr std::uint64_t kBellToken = UINT64_MAX;
+
+// Descriptors 0 to 2 may be closed at the start: whoever prints would print into the poller.
+int keep_off_standard_streams(int fd) noexcept {
+  if (fd < 0 || fd > 2) return fd;
+  const int moved = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return moved;
+}
 
 void close_if_open(int& fd) noexcept {
   if (fd >= 0) close(fd);

@@ -64,6 +64,10 @@ bool wait_for_bell(Machine& m, std::int64_t deadline_ns, RunnableList* ready) no
   return rung;
 }
 
+void open_early_timers() noexcept {
+  if (scheduler.settings.early_timers) early_timer.open();
+}
+
 bool wait_for_timer(Machine& m, const TimerWake& timers, RunnableList* ready) noexcept {
   const std::int64_t due_ns = timers.at_ns, head_start = wake_lateness.head_start_ns();
   std::int64_t asked = due_ns - head_start;

@@ -14,5 +14,7 @@ struct TimerWake;
 bool wait_for_bell(Machine& m, std::int64_t deadline_ns, RunnableList* ready) noexcept;
 // The same, until a timer is due: asks for a little earlier, and waits for the rest awake. Who rings then is heard at the next wait.
 bool wait_for_timer(Machine& m, const TimerWake& timers, RunnableList* ready) noexcept;
+// For that, by a thread that lives as long as the process, and gets the timers' signals (os/early_timer.h).
+void open_early_timers() noexcept;
 
 }  // namespace weft::sched

@@ -23,6 +23,7 @@
 #include "sched/dump_threads.h"
 #include "sched/handoff.h"
 #include "sched/hooks.h"
+#include "sched/machine_sleep.h"
 #include "sched/machines.h"
 #include "sched/paced_barrier.h"
 #include "sched/preempt.h"
@@ -358,6 +359,7 @@ class Sysmon {
 void sysmon_main(void* raw) {
   os::ask_for_precise_timers();
   os::ask_for_short_slices();
+  sched::open_early_timers();
   sched::PacedBarrier::enable();  // here, where nobody waits for it
   static_cast<Sysmon*>(raw)->run();
 }

@@ -28,8 +28,6 @@ inline int count_entries(const char* directory) {
   return count;
 }
 inline int count_threads() { return count_entries("/proc/self/task"); }
-// The poller, its bell and two timers: made once, when they are needed first.
-inline constexpr int kDescriptorsOfRuntime = 4;
 inline int count_descriptors() { return count_entries("/proc/self/fd") - 1; }  // less the one that looks
 
 }  // namespace weft::test
