@@ -11,6 +11,7 @@
 #endif
 
 #include "os/keep_errno.h"
+#include "os/thread.h"
 
 namespace weft::os {
 
@@ -26,10 +27,7 @@ bool EarlyTimer::pays() noexcept {
 
 void EarlyTimer::open() noexcept {
   constexpr int kSignal = SIGURG;  // ignored, should it ever be heard of
-  sigset_t one;
-  sigemptyset(&one);
-  sigaddset(&one, kSignal);
-  if (pthread_sigmask(SIG_BLOCK, &one, nullptr) != 0) return;
+  never_hear_of(kSignal);
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = kSignal;

@@ -21,7 +21,7 @@ class EarlyTimer {
   // Whether it is worth a system call for each sleep: on x86 under a hypervisor. (Virtual timers of ARM are set without one.)
   static bool pays() noexcept;
 
-  // Called once. The signals (SIGURG) are the calling thread's, which blocks them from now on, and must live as long as this.
+  // Called once. The signals (SIGURG) are the calling thread's, which never hears of them, and must live as long as this.
   void open() noexcept;
 
   // The caller is about to sleep until at_ns, and some time after that until then_ns. When to ask for: at_ns, or the time close to it

@@ -19,14 +19,21 @@ namespace {
 
 constexpr std::size_t kSignalStackSize = 64 * 1024;  // room for a symbolised report
 
+// Of a thread that blocks signals for itself alone: what those it starts have blocked.
+thread_local bool blocks_alone = false;
+thread_local sigset_t blocked_otherwise;
+
 struct Start {
   void (*entry)(void*);
   void* argument;
   char name[16];
+  bool has_mask = blocks_alone;
+  sigset_t mask = blocked_otherwise;
 };
 
 void* start_routine(void* raw) {
   auto* start = static_cast<Start*>(raw);
+  if (start->has_mask) pthread_sigmask(SIG_SETMASK, &start->mask, nullptr);
   pthread_setname_np(pthread_self(), start->name);
   auto* entry = start->entry;
   void* argument = start->argument;
@@ -70,12 +77,16 @@ void signal_thread(pid_t thread, int signal) noexcept { syscall(SYS_tgkill, getp
 
 void ask_for_precise_timers() noexcept { prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL); }
 
-void survive_broken_pipes() noexcept {
-  sigset_t one;
+void never_hear_of(int signal) noexcept {
+  sigset_t one, before;
   sigemptyset(&one);
-  sigaddset(&one, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &one, nullptr);  // pending for this thread alone, for ever
+  sigaddset(&one, signal);
+  pthread_sigmask(SIG_BLOCK, &one, &before);
+  if (!blocks_alone) blocked_otherwise = before;
+  blocks_alone = true;
 }
+
+void survive_broken_pipes() noexcept { never_hear_of(SIGPIPE); }
 
 int count_threads() noexcept {
   DIR* tasks = opendir("/proc/self/task");

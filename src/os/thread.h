@@ -24,6 +24,8 @@ void signal_thread(pid_t thread, int signal) noexcept;  // nothing if it is gone
 // Timers of this thread fire as precisely as the kernel can, not 50 us late.
 void ask_for_precise_timers() noexcept;
 
+// The signal may be pending for this thread alone, for ever. Threads that it starts have blocked what it had before.
+void never_hear_of(int signal) noexcept;
 // Writing to a pipe without readers fails on this thread, instead of ending the program.
 void survive_broken_pipes() noexcept;
 
