@@ -37,9 +37,10 @@ bool block_in_network(Machine& m, std::int64_t deadline_ns, RunnableList& ready,
   return true;
 }
 
-// Whoever places us is done in microseconds, unless the system keeps it from running: a P may wait for us meanwhile.
+// Whoever places us is done in microseconds, unless the system keeps it from running: a P may wait for us meanwhile. Longer than on any machine
+// that is merely busy: what we run after that may be on few CPUs for a moment, and so for good what it starts in that moment.
 void end_placement(Machine& m) noexcept {
-  constexpr std::int64_t kPatienceNs = 2'000'000;
+  constexpr std::int64_t kPatienceNs = 50'000'000;
   std::int64_t patient_until_ns = 0;
   Placement seen = Placement::kAsleep;
   while (seen != Placement::kAwake && !m.placement.cas_acquire(seen, Placement::kAwake)) {  // pairs: placement
