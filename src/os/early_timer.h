@@ -10,7 +10,7 @@ namespace weft::os {
 //   Why      on a virtual machine each setting of that timer is a way to the hypervisor and back, 7 to 50 us of the thread's CPU time. A time
 //            that is later than one already set only joins the kernel's list, and the interrupt of the earlier one, which sets the timer
 //            anyway, sets it for the next. So who knows when it will sleep next asks for that while the sleep before it is still to come:
-//            a nap of 300 us costs 14 us instead of 31.
+//            a nap of 300 us costs 14 us instead of 31 (a bare program on one Intel Xeon VM; other hypervisors were not measured).
 //   How      two timers whose signals nobody hears of, in turns; the sleep itself is any call with a time limit, which finds the CPU's timer
 //            set. The kernel keeps a list for each CPU, so a thread that has moved begins anew.
 //   Wrong    times cost an interrupt that wakes nobody. Where there are no such timers nothing is set, and all is as slow as without.

@@ -10,6 +10,7 @@
 //             most others close before it, which are hardly late; each that is taken along counts half as much. A thousand sleepers that come
 //             at random need a tenth fewer wake-ups than if all those within 250 us went together, and their median is a tenth less
 //             late (the test simulates both).
+//   Numbers   chosen for that load and its bounds (median 120 us, 99 of 100 within 400), and checked on it; other loads may want others.
 //   Crowds    of more than kMost are not looked at one by one: the thread wakes up at fixed intervals.
 //   Few       of them, or far apart, are never late for this.
 //   Next      the wake-up after the next is told as well where it is known (os/early_timer.h): timers that are started meanwhile are usually due later.
