@@ -24,6 +24,8 @@ class EarlyTimer {
   // Called once. The signals (SIGURG) are the calling thread's, which never hears of them, and must live as long as this.
   void open() noexcept;
 
+  // A hint: nobody is setting it, and it can be set.
+  bool is_free() const noexcept { return !busy_.load_relaxed(); }
   // The caller is about to sleep until at_ns, and some time after that until then_ns. When to ask for: at_ns, or the time close to it
   // that is set already.
   std::int64_t set(std::int64_t at_ns, std::int64_t then_ns) noexcept;

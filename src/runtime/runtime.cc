@@ -21,7 +21,6 @@
 #include "os/affinity.h"
 #include "os/clock.h"
 #include "os/cpu_topology.h"
-#include "os/early_timer.h"
 #include "os/instance.h"
 #include "policy/classic.h"
 #include "policy/global.h"
@@ -204,7 +203,7 @@ void apply_debug(const runtime::DebugSettings& debug) {
   settings.seed_search_order = debug.seed_search_order.value_or(false);
   settings.spawn_at_back = debug.spawn_at_back.value_or(false);
   settings.wake_on_last_p = debug.wake_on_last_p.value_or(false);
-  settings.early_timers = debug.early_timers.value_or(os::EarlyTimer::pays());
+  settings.early_timers = debug.early_timers;
   if (debug.buggify) base::set_delay_seed(*debug.buggify | 1);
 #if !WEFT_DEBUG_CHECKS
   if (debug.buggify) std::fputs("weft: WEFT_DEBUG: buggify has no effect in a build without debug checks\n", stderr);

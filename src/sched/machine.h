@@ -28,7 +28,11 @@ struct ExceptionGlobals {
 
 // A waker may restrict a sleeping M's CPUs for the moment of waking up. The M is back on all of them before it runs anything:
 // what it starts (threads, processes) would inherit the restriction for good. Only if the waker is kept from running in the middle
-// does the M go on without it: then each restriction is undone by who made it.
+// (a debugger) does the M go on without it, after a while: kPlacing -> kAwake.
+//   Undone   each restriction is, after it was made: by the M, which sees kPlaced, written behind it; or by its waker, whose CAS from kPlacing
+//            fails. A waker that comes so late that another one is placing meanwhile ends that one's kPlacing instead: then the M undoes its
+//            restriction, and the other's CAS fails.
+//   Left     what such an M starts between a late restriction and its end inherits it; a thread that has ended meanwhile has given its number away.
 enum class Placement : std::uint8_t {
   kAwake,    // hands off
   kAsleep,   // a waker may begin

@@ -66,14 +66,14 @@ bool wait_for_bell(Machine& m, std::int64_t deadline_ns, RunnableList* ready) no
 }
 
 void open_early_timers() noexcept {
-  if (scheduler.settings.early_timers) early_timer.open();
+  if (scheduler.settings.early_timers.value_or(os::EarlyTimer::pays())) early_timer.open();
 }
 
 bool wait_for_timer(Machine& m, const TimerWake& timers, RunnableList* ready) noexcept {
   const std::int64_t due_ns = timers.at_ns, head_start = wake_lateness.head_start_ns();
   std::int64_t asked = due_ns - head_start;
   const bool sleeps = os::now_ns() < asked;
-  if (sleeps && scheduler.settings.early_timers) {
+  if (sleeps && early_timer.is_free()) {
     const std::int64_t regular_ns = wake_rhythm.after(due_ns);
     const std::int64_t then_ns = timers.then_ns != TimerHeap::kNever ? timers.then_ns : regular_ns;
     if (then_ns != TimerHeap::kNever) asked = early_timer.set(asked, then_ns - head_start);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "base/atomic.h"
 #include "base/cache_line.h"
@@ -50,9 +51,9 @@ struct Settings {
   bool spawn_at_back = false;       // K5: WEFT_DEBUG=spawn_place=back
   bool prompt_park = false;         // the ladder: no spinning, active or passive
   bool place_woken_threads = true;  // keep a woken M off the waker's CPU
-  bool early_timers = false;        // os/early_timer.h
   bool random_schedule = false;     // tests: the slot is left out by a coin, deque and ring come in random order
   std::uint64_t random_seed = 0;    // of the Ps: which coin, which victim
+  std::optional<bool> early_timers;  // os/early_timer.h; by default where it pays
 };
 
 enum class Role : std::uint8_t { kPoller, kPassive };

@@ -70,7 +70,6 @@ class Sysmon {
       sched::retry_wanted_thread();
       run_overdue_timers(now);
       help_neglected_work(now);
-      help_stranded_processors(now);
       look_at_network();
       trim(now);
       follow(now);
@@ -90,6 +89,20 @@ class Sysmon {
     std::uint32_t tick = 0;
   };
 
+  // Something that should be over at once has been seen at every look for too long. Begins anew then.
+  class Neglect {
+   public:
+    bool lasts(bool seen, std::int64_t now) noexcept {
+      if (seen && since_ == 0) since_ = now;
+      const bool too_long = seen && now - since_ >= kNeglectNs;
+      if (!seen || too_long) since_ = 0;
+      return too_long;
+    }
+
+   private:
+    std::int64_t since_ = 0;
+  };
+
   static bool has_work(const Processor& p) {
     return p.slot.look() || scheduler.policy->backlog(p) > 0 || !p.inbox.empty();
   }
@@ -101,15 +114,19 @@ class Sysmon {
     const sched::IdleView view = scheduler.idle.look();
     next_timer_ns_ = view.quiet() ? sched::next_timer_ns() : sched::TimerHeap::kNever;
     timers_wait_ = next_timer_ns_ != sched::TimerHeap::kNever && now - next_timer_ns_ >= kTimerGraceNs;
+    std::uint32_t unwired = 0;
     for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) {
       Processor& p = *scheduler.processors[i];
       const std::uint64_t word = p.word.load_acquire();  // pairs: processor.word
+      if (Processor::status_of(word) == PStatus::kIdle) ++unwired;
       if (Processor::status_of(word) == PStatus::kInCall) acted |= look_at_call(p, word, now);
       if (Processor::status_of(word) == PStatus::kRunning) {
         look_at_slot(p);
         acted |= look_at_slice(p, now);
       }
     }
+    // One is on its way to an M, but who has chosen that M is kept from ringing it: we ring.
+    if (stranded_processor_.lasts(unwired > scheduler.idle.look().idle(), now)) sched::ring_chosen_machines();
     return acted;
   }
 
@@ -203,30 +220,11 @@ class Sysmon {
   // A P is idle beside work because somebody counts as looking for some whom the system does not let run (a busy machine, a
   // debugger): another one looks.
   void help_neglected_work(std::int64_t now) {
-    if (scheduler.world_stopping.load_relaxed() || scheduler.idle.look().idle() == 0 || !sched::work_exists(nullptr)) {
-      neglected_since_ = 0;
-      return;
-    }
-    if (neglected_since_ == 0) neglected_since_ = now;
-    if (now - neglected_since_ < kNeglectNs) return;
-    neglected_since_ = 0;
+    const bool seen =
+        !scheduler.world_stopping.load_relaxed() && scheduler.idle.look().idle() > 0 && sched::work_exists(nullptr);
+    if (!neglected_work_.lasts(seen, now)) return;
     const std::int32_t index = scheduler.idle.pop();
     if (index >= 0) sched::start_machine(*scheduler.processors[index], false);
-  }
-
-  // A P is on its way to an M, but who has chosen that M is kept from ringing it: we ring.
-  void help_stranded_processors(std::int64_t now) {
-    std::uint32_t unwired = 0;
-    for (std::uint32_t i = 0; i < sched::maxprocs(); ++i)
-      unwired += scheduler.processors[i]->status() == PStatus::kIdle ? 1 : 0;
-    if (scheduler.world_stopping.load_relaxed() || unwired <= scheduler.idle.look().idle()) {
-      stranded_since_ = 0;
-      return;
-    }
-    if (stranded_since_ == 0) stranded_since_ = now;
-    if (now - stranded_since_ < kNeglectNs) return;
-    stranded_since_ = 0;
-    sched::ring_chosen_machines();
   }
 
   // Every P has been busy and nobody has looked at the descriptors.
@@ -350,7 +348,7 @@ class Sysmon {
   std::int64_t look_again_ns_ = 0;
   std::int64_t next_timer_ns_ = sched::TimerHeap::kNever;
   bool timers_wait_ = false;
-  std::int64_t neglected_since_ = 0, stranded_since_ = 0;
+  Neglect neglected_work_, stranded_processor_;
   std::int64_t period_ = kSlowNs;
   int quiet_rounds_ = 0, idle_rounds_ = 0;
   Seen seen_[sched::kMaxProcessors];
