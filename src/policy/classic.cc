@@ -50,11 +50,33 @@ inline void prefetch_following(const Processor& p) noexcept {
   if (const Runnable following = p.queue.peek(kPrefetchDistance)) __builtin_prefetch(following.goroutine());
 }
 
+// How many picks until the global queue comes first again. Its oldest should wait no longer than kGlobalWaitNs, so goroutines that run long let it
+// pass more often; but those in it are served no more often than those that wait here.
+std::uint32_t picks_until_global(const Processor& p, std::uint32_t waiting_here) noexcept {
+  constexpr std::uint64_t kGlobalWaitNs = 300'000;
+  const std::uint64_t by_time = kGlobalWaitNs / (p.average_ns.load_relaxed() + 1);
+  const std::uint64_t by_share = 2 + waiting_here / std::max<std::size_t>(scheduler.inject.size(), 1);
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max(by_time, by_share), sched::kGlobalInterval));
+}
+
 __attribute__((noinline)) Runnable pick_for_fairness(Processor& p) noexcept {
-  p.until_global = sched::kGlobalInterval;
+  p.until_global = p.global_interval = picks_until_global(p, p.queue.size() + static_cast<std::uint32_t>(p.deque.size()));
   // One only: a batch of old records on top of the deque would turn depth-first into breadth-first.
   if (const Runnable injected = sched::take_one_injected(p)) return injected;
   return p.deque.steal();  // the oldest record: LIFO alone would starve it
+}
+
+// The slot's goroutines have used up the runs they were granted.
+__attribute__((noinline)) bool chain_goes_on(Processor& p) noexcept {
+  constexpr std::uint64_t kShortestTurnUs = 100;  // some fifty switches and more: what a change of chains costs in the caches is paid for
+  const std::uint64_t waiting = p.queue.size() + static_cast<std::uint64_t>(p.deque.size());
+  if (waiting == 0) {
+    p.turn.begin();
+    p.turn.use_run();
+    return true;
+  }
+  const auto slice_us = static_cast<std::uint64_t>(scheduler.settings.slice_ns / 1000);
+  return p.turn.goes_on(os::ticks(), os::us_to_ticks(std::max(slice_us / (1 + waiting), kShortestTurnUs)));
 }
 
 __attribute__((noinline)) Runnable drain_inbox(Processor& p) noexcept {
@@ -134,14 +156,14 @@ Runnable Classic::next(Processor& p) noexcept {
   if (WEFT_UNLIKELY(scheduler.settings.wake_on_last_p))
     if (const Runnable arrived = drain_inbox(p)) return arrived;
   if (const Runnable slotted = p.slot.take()) {
-    if (WEFT_LIKELY(++p.slot_streak < sched::kSlotStreakLimit)) return slotted;
-    if (p.queue.empty() && p.deque.empty()) {  // nobody waits behind it
-      p.slot_streak = 0;
+    if (p.turn.has_run_left()) {
+      p.turn.use_run();
       return slotted;
     }
+    if (chain_goes_on(p)) return slotted;
     push_queue(p, slotted);
   }
-  p.slot_streak = 0;
+  p.turn.begin();
   p.slice_tick.bump();
   if ((++p.alternate & 3) == 0)
     if (const Runnable record = p.deque.pop()) return record;

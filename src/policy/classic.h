@@ -5,8 +5,8 @@
 // Work stealing (seeds A, B, D): what becomes runnable goes to the P it becomes runnable on.
 //   Per P      the slot (runs next, inherits the time slice), the FIFO ring of started goroutines, the LIFO deque of unstarted
 //              ones. A full one moves half to the global queue.
-//   Order      every 61st pick: global queue, then the oldest record; else the slot (at most 16 times in a row while others
-//              wait); every 4th pick the deque before the ring.
+//   Order      every 61st pick, earlier where goroutines run long: global queue, then the oldest record; else the slot (for one turn of time
+//              while others wait: turn.h); every 4th pick the deque before the ring.
 //   Stealing   half of a random victim's ring or deque, all victims in a random order; a slot only when its P has not
 //              dispatched since the thief last looked.
 namespace weft::policy {

@@ -37,10 +37,10 @@ inline void close_sample(Goroutine* g) noexcept {
   g->habits.watched = g->habits.long_runner > 1;
 }
 
-// Every 61st dispatch: how long do goroutines run here, and is it time to sample one?
+// Every 61st dispatch, or earlier: how long do goroutines run here, and is it time to sample one?
 __attribute__((noinline)) void sample_dispatch(Processor& p) noexcept {
   const std::uint64_t now = os::ticks();
-  const std::uint64_t ns = (now - p.sampled_at) * 1000 / os::ticks_per_us() / kGlobalInterval;
+  const std::uint64_t ns = (now - p.sampled_at) * 1000 / os::ticks_per_us() / p.global_interval;
   p.sampled_at = now;
   const std::uint32_t before = p.average_ns.load_relaxed();
   const std::uint64_t average = before == Processor::kUnknownAverage ? ns : (before + ns) / 2;
@@ -68,13 +68,13 @@ __attribute__((noinline)) void run_own_timers(Processor& p) noexcept {
   if (!place_sleepers(p, woken)) wake_for_queued_work(&p);
 }
 
-// The slot is looked at here: whichever policy filled it wants it to run next, for kSlotStreakLimit times in a row.
+// The slot is looked at here: whichever policy filled it wants it to run next, while the turn lasts.
 inline Runnable pick_slot(Processor& p) noexcept {
-  if (p.slot_streak + 1 >= kSlotStreakLimit) return Runnable();
+  if (!p.turn.has_run_left()) return Runnable();
   const Runnable slotted = p.slot.take();
   if (WEFT_LIKELY(slotted)) {
     --p.until_global;
-    ++p.slot_streak;
+    p.turn.use_run();
   }
   return slotted;
 }

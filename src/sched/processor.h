@@ -14,6 +14,7 @@
 #include "sched/run_queue.h"
 #include "sched/status.h"
 #include "sched/timer_heap.h"
+#include "sched/turn.h"
 
 // P: the right to run goroutine code, with everything hot.
 //   Owner     the M it is wired to (m->p == this), which alone touches the fields of the first part.
@@ -23,8 +24,7 @@ namespace weft::sched {
 inline constexpr std::uint32_t kRunQueueCapacity = 256;
 inline constexpr std::uint32_t kLookahead = 8;  // records and goroutines that are fetched from memory before their turn
 inline constexpr std::int64_t kDequeCapacity = 256;
-inline constexpr std::uint32_t kSlotStreakLimit = 16;  // so often in a row the slot goes before the queues
-inline constexpr std::uint32_t kGlobalInterval = 61;   // D01: every 61st pick looks at the global queue first
+inline constexpr std::uint32_t kGlobalInterval = 61;  // D01: every 61st pick, or earlier, looks at the global queue first
 
 // Requests from others; the owner sees them at its next scheduling point.
 enum Attention : std::uint32_t {
@@ -54,8 +54,9 @@ struct alignas(base::kCacheLine) Processor {
   Machine* last_m = nullptr;  // A54: whom it last ran with
   base::Random random;
   std::uint32_t until_global = kGlobalInterval;
+  std::uint32_t global_interval = kGlobalInterval;  // what until_global began with
   std::uint32_t alternate = 0;
-  std::uint32_t slot_streak = 0;  // apart from until_global: neighbours would be changed by a vector, which is slower
+  Turn turn;  // apart from until_global: neighbours would be changed by a vector, which is slower
   static constexpr std::uint32_t kUnknownAverage = 1'000'000;  // taken for much until something is known
   base::Atom<std::uint32_t> average_ns{
       kUnknownAverage};  // time between dispatches, sampled every 61st; thieves look at it, too
