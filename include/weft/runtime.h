@@ -40,6 +40,7 @@ struct stats {
   std::uint64_t slots_stolen = 0, idle_runs = 0, locked_handoffs = 0, long_calls = 0, passive_sleeps = 0, spins = 0,
                 starts = 0;
   std::uint64_t exiles = 0;      // of preempts_done: by signal, the goroutine went on computing without its P
+  std::uint64_t leases = 0;      // returns to user code of goroutines that block their thread in plain calls, their P up for others
   std::uint64_t injections = 0;  // of preempts_done: by signal, in the middle of the code (preemptible)
 };
 

@@ -8,6 +8,7 @@
 #include "api/start.h"
 #include "arch/context_layout.h"
 #include "base/cache_line.h"
+#include "sched/lease.h"
 #include "sched/preempt.h"
 #include "sched/traced_wait.h"
 #include "weft/detail/clock.h"
@@ -303,6 +304,10 @@ chan_outcome chan_core::send(void* value, std::int64_t deadline_ns) {
 
 __attribute__((noinline)) chan_outcome chan_core::send_slowly(void* value, std::int64_t deadline_ns) {
   if (deadline_ns == 0) return looks_ready(true) ? try_send(value, nullptr) : chan_outcome::would_block;
+  if (sched::has_lease()) {  // a P is needed for waiting only
+    const chan_outcome outcome = try_send(value, nullptr);
+    if (outcome != chan_outcome::would_block) return outcome;
+  }
   // Before the lock: who has lost its P gets one here, and may have to wait for it.
   sched::Goroutine* g = sched::calling_goroutine();
   lock_.lock();
@@ -375,6 +380,10 @@ chan_outcome chan_core::receive(void* storage, std::int64_t deadline_ns) {
 
 __attribute__((noinline)) chan_outcome chan_core::receive_slowly(void* storage, std::int64_t deadline_ns) {
   if (deadline_ns == 0) return looks_ready(false) ? try_receive(storage) : chan_outcome::would_block;
+  if (sched::has_lease()) {
+    const chan_outcome outcome = try_receive(storage);
+    if (outcome != chan_outcome::would_block) return outcome;
+  }
   sched::Goroutine* g = sched::calling_goroutine();
   lock_.lock();
   return receive_locked(g, storage, deadline_ns);
@@ -418,6 +427,7 @@ chan_outcome chan_core::receive_later(void* storage, std::int64_t deadline_ns) {
       leave(false, waiter);
       return chan_outcome::would_block;
     }
+    sched::calling_goroutine();  // before the lock, as above
     lock_.lock();  // a timer's time has come, or it was woken for something that failed: look again
     if (!woken) take_off(receivers_, waiter);
     const chan_outcome outcome = receive_now(storage);

@@ -78,6 +78,7 @@ bool condition_core::wait_ns(lock_operations lock, std::int64_t deadline_ns) {
     throw;
   }
   bool notified = true;
+  sched::calling_goroutine();  // the lock is the user's code: it may have lost its P there
   wait.begin();
   std::uint8_t queued = kQueued;
   if (waiter.state.cas_acq_rel(queued, kAsleep)) {  // pairs: condition.state

@@ -8,6 +8,7 @@
 #include "api/start.h"
 #include "api/thread_locals.h"
 #include "sched/dispatch.h"
+#include "sched/lease.h"
 #include "sched/locals.h"
 #include "sched/preempt.h"
 #include "sched/spawn.h"
@@ -22,7 +23,9 @@ using sched::SpawnExtra;
 __attribute__((always_inline)) inline spawn_record* take_record() {
   // Records wait for stacks already: more of them would only wait longer (F04).
   if (WEFT_UNLIKELY(!scheduler.starved.empty())) throw std::bad_alloc();
-  sched::Processor* p = sched::own_processor();
+  // One that has left its P to others (lease.h) need not wait for it: a shared record will do.
+  sched::Processor* p = os::current_p();
+  if (WEFT_UNLIKELY(p == nullptr) && !sched::has_lease()) p = sched::own_processor();
   spawn_record* record = WEFT_LIKELY(p != nullptr) ? scheduler.records.take(*p) : scheduler.records.take_shared();
   if (WEFT_UNLIKELY(record == nullptr)) throw std::bad_alloc();
   return record;

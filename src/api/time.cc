@@ -5,6 +5,7 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "os/wait_list_lock.h"
+#include "sched/lease.h"
 #include "sched/preempt.h"
 #include "sched/timer_heap.h"
 #include "sched/user_call.h"
@@ -42,6 +43,7 @@ class function_timer : private sched::Timer {
 
   // True: it had not fired.
   bool reset(std::int64_t when) {
+    const sched::LeaseKept kept;
     sched::own_processor();  // an exile comes back before it takes a lock: it may come back on another thread
     const prepared_record next = when != forever ? prepare_record() : prepared_record{};
     const Found found = claim();
@@ -53,6 +55,7 @@ class function_timer : private sched::Timer {
   }
 
   bool stop() noexcept {
+    const sched::LeaseKept kept;
     sched::own_processor();
     if (heap.load_acquire() == nullptr) return false;  // pairs: timer.heap
     const Found found = claim();

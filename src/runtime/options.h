@@ -35,6 +35,7 @@ struct DebugSettings {
   std::optional<bool> spawn_at_back;      // spawn_place=back: a new goroutine runs after those that wait; next: the default
   std::optional<bool> wake_on_last_p;     // wake_place=last: where it ran before; here: the default, on the waker's P
   std::optional<bool> early_timers;       // os/early_timer.h; by default where it pays
+  std::optional<bool> leases;             // leases=off: none; always: for every goroutine; by default where they block
 };
 
 // What the environment says; nullopt: the variable is not set.

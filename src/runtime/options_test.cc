@@ -215,7 +215,8 @@ TEST(Options, debug_choices_are_the_usual_way_or_the_other) {
   } kChoices[] = {{"search_order=go127", "search_order=seed", &DebugSettings::seed_search_order},
                   {"spawn_place=next", "spawn_place=back", &DebugSettings::spawn_at_back},
                   {"wake_place=here", "wake_place=last", &DebugSettings::wake_on_last_p},
-                  {"early_timers=off", "early_timers=on", &DebugSettings::early_timers}};
+                  {"early_timers=off", "early_timers=on", &DebugSettings::early_timers},
+                  {"leases=off", "leases=always", &DebugSettings::leases}};
   for (const auto& [usual, other, member] : kChoices) {
     EXPECT_EQ(parse({}).settings.debug.*member, std::nullopt);
     EXPECT_EQ(parse({{"WEFT_DEBUG", usual}}).settings.debug.*member, false);
@@ -234,7 +235,7 @@ TEST(Options, debug_unknown_keys_warn_and_the_rest_counts) {
             "weft: WEFT_DEBUG: unknown key \"nope\" ignored; known are randsched[=seed], starve[=seed], "
             "buggify=seed, "
             "spin_us=microseconds, preempt, ladder=step, search_order=go127|seed, spawn_place=next|back, "
-            "wake_place=here|last, early_timers=off|on");
+            "wake_place=here|last, early_timers=off|on, leases=off|always");
   EXPECT_NE(parsed.warnings[1].find("\"RANDSCHED\""), std::string::npos);
   EXPECT_NE(parsed.warnings[2].find("\"\""), std::string::npos);
   EXPECT_EQ(parsed.settings.debug.spin_us, 3u);

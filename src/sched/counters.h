@@ -31,6 +31,7 @@ enum class Counter : std::uint8_t {
   kPreemptsDone,
   kPreemptsRefused,
   kExiles,
+  kLeases,
   kInjections,
   kNetpollWakeups,
   kTimersFired,

@@ -7,6 +7,7 @@
 #include "arch/context.h"
 #include "base/delay_site.h"
 #include "os/clock.h"
+#include "sched/lease.h"
 #include "sched/locals.h"
 #include "sched/machines.h"
 #include "sched/preempt.h"
@@ -224,6 +225,13 @@ __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& 
   switch_to(g, m, target, context, next.is_record());
 }
 
+// Leaves a goroutine that blocks its thread in user code, and lets it go back there without its P (lease.h).
+__attribute__((noinline)) void switch_and_lease(Goroutine* g, Runnable next) noexcept {
+  os::current_m()->handed = next;
+  switch_to_system_stack(g);
+  lease_processor();
+}
+
 // With what the slot held, or nothing.
 __attribute__((noinline)) void park_slowly(Runnable next) noexcept {
   Goroutine* g = os::current_g();
@@ -233,6 +241,7 @@ __attribute__((noinline)) void park_slowly(Runnable next) noexcept {
   } else if (WEFT_LIKELY((g->flags & kGLocked) == 0)) {  // a locked one's thread runs nothing else: g0 gives the P away
     next = pick(p);
   }
+  if (WEFT_UNLIKELY((g->flags & kGBlocks) != 0)) return switch_and_lease(g, next);
   switch_from(g, p, *os::current_m(), next);
 }
 
@@ -407,6 +416,31 @@ void refuse_to_wait_with_lock() noexcept {
       "Send a pointer to such an object, or use a channel without a buffer");
 }
 
+namespace {
+
+inline void queue_behind_others(Goroutine* g, Processor* p) noexcept {
+  transition(g, GStatus::kRunning, GStatus::kRunnable);
+  arch::fiber_release(g);
+  if (WEFT_LIKELY((g->flags & kGIdle) == 0)) {
+    scheduler.policy->ready(*p, Runnable(g), Hint::kYield);
+    wake_for_queued_work(p);
+  } else {
+    scheduler.idle_priority.push(Runnable(g));
+  }
+}
+
+__attribute__((noinline)) void yield_and_lease(Goroutine* g, Processor& p) noexcept {
+  const Runnable next = (g->flags & kGLocked) == 0 ? pick(p) : Runnable();
+  if (!next && scheduler.inject.empty() && p.attention.load_relaxed() == 0 && (g->flags & kGLocked) == 0) {
+    close_sample(g);
+    return lease_processor();  // nothing else to run here
+  }
+  queue_behind_others(g, &p);
+  switch_and_lease(g, next);
+}
+
+}  // namespace
+
 void yield() noexcept {
   Processor* p = own_processor();
   Goroutine* g = os::current_g();
@@ -424,15 +458,10 @@ void yield() noexcept {
       close_sample(g);
       return;
     }
+  } else if ((g->flags & kGBlocks) != 0) {
+    return yield_and_lease(g, *p);
   }
-  transition(g, GStatus::kRunning, GStatus::kRunnable);
-  arch::fiber_release(g);
-  if (WEFT_LIKELY((g->flags & kGIdle) == 0)) {
-    scheduler.policy->ready(*p, Runnable(g), Hint::kYield);
-    wake_for_queued_work(p);
-  } else {
-    scheduler.idle_priority.push(Runnable(g));
-  }
+  queue_behind_others(g, p);
   switch_from(g, *p, *os::current_m(), next);
 }
 
@@ -451,6 +480,7 @@ WEFT_NEVER_RETURNS void end_goroutine() noexcept {
   Goroutine* g = os::current_g();
   SpawnRecord* record = g->record;
   scheduler.records.give(finish_goroutine(g), record);
+  g->flags = static_cast<std::uint8_t>(g->flags & ~kGBlocks);
   jump_to_system_stack(g);
 }
 
@@ -474,6 +504,7 @@ extern "C" WEFT_NEVER_RETURNS __attribute__((used)) void weft_goroutine_main() {
     SpawnRecord* record = g->record;
     arch::fiber_acquire(record);
     start_goroutine(*os::current_p(), g);
+    lease_at_start(g);
     weft_run_entry(record);
 
     own_processor();

@@ -49,11 +49,12 @@ enum GFlags : std::uint8_t {
   kGUnguarded = 8,  // no guard page under its stack: the canary is checked at each switch
   kGDetails = 16,   // has name, locals, a parent or kGExits to clear at the end
   kGExits = 32,     // this_goroutine::exit() unwinds its stack
+  kGBlocks = 64,    // blocks its thread in calls that it does not announce (lease.h)
 };
 inline constexpr std::uint32_t kBriefUs = 50;  // waking another thread for it, which comes in between, costs half of that
 inline constexpr std::uint8_t kShortRunner = 2;  // seen so often in a row to run briefly: expected to do so again
 inline constexpr std::uint8_t kLongRunnerMax = 4;
-inline constexpr std::uint8_t kGSlowSwitch = kGLocked | kGUnguarded;
+inline constexpr std::uint8_t kGSlowSwitch = kGLocked | kGUnguarded | kGBlocks;
 inline constexpr std::uint32_t kLockHeld = 1u << 16;  // in no_preempt: for each call of the user's code with a lock held
 
 struct alignas(base::kCacheLine) Goroutine {
@@ -72,6 +73,8 @@ struct alignas(base::kCacheLine) Goroutine {
     std::uint8_t short_runner = 0;
     std::uint8_t watched = 0;
     std::uint8_t long_calls = 0;  // its next blocking call will be long
+    std::uint8_t plain_calls = 0;  // its next unannounced one, too (lease.h)
+    std::uint8_t spare[3] = {};
   } habits;
   std::uint64_t id = 0;
 

@@ -66,6 +66,15 @@ void leave_processor_in_call(Machine& m, Goroutine* g) noexcept {
   p.word.store_release(m.call_word);  // pairs: processor.word
 }
 
+void give_up_predicted_call(Processor& p, std::uint64_t word, bool is_long) noexcept {
+  if (WEFT_UNLIKELY(is_long)) {
+    hand_off_at_once(p, word);
+  } else if (WEFT_UNLIKELY(scheduler.sysmon_slow.load_relaxed()) &&
+             (p.slot.look() || scheduler.policy->backlog(p) > 0)) {
+    hooks.poke_sysmon();  // there is work behind this call: two looks at a slow pace would be too late
+  }
+}
+
 void enter_call() noexcept {
   Goroutine* g = os::current_g();
   Machine& m = *os::current_m();
@@ -73,12 +82,7 @@ void enter_call() noexcept {
   p.counters.bump(Counter::kCalls);
   leave_processor_in_call(m, g);
   WEFT_DELAY_SITE("call.entered");
-  if (WEFT_UNLIKELY(g->habits.long_calls >= kPredictLong)) {
-    hand_off_at_once(p, m.call_word);
-  } else if (WEFT_UNLIKELY(scheduler.sysmon_slow.load_relaxed()) &&
-             (p.slot.look() || scheduler.policy->backlog(p) > 0)) {
-    hooks.poke_sysmon();  // there is work behind this call: two looks at a slow pace would be too late
-  }
+  give_up_predicted_call(p, m.call_word, g->habits.long_calls >= kPredictLong);
 }
 
 void leave_call() noexcept {

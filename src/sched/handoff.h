@@ -18,6 +18,9 @@ void leave_call() noexcept;  // may switch
 // The first half of enter_call(), and what a signal does to a goroutine that does not give way: the P is up for grabs.
 void leave_processor_in_call(Machine& m, Goroutine* g) noexcept;
 
+// The call that has this word is predicted to be long, or not: the P goes to others at once, or when sysmon looks.
+void give_up_predicted_call(Processor& p, std::uint64_t word, bool is_long) noexcept;
+
 // Takes the P away from the call that has this word. True: the caller owns it, unwired; the goroutine is counted as in_call.
 bool take_from_call(Processor& p, std::uint64_t word) noexcept;
 

@@ -9,6 +9,7 @@
 #include "base/cache_line.h"
 #include "os/current.h"
 #include "os/note.h"
+#include "os/thread_usage.h"
 #include "sched/lock_owner.h"
 #include "sched/runnable.h"
 
@@ -70,6 +71,7 @@ struct alignas(base::kCacheLine) Machine {
   Processor* call_p = nullptr;
   const void* call_frame = nullptr;  // of the function that entered the call, for dumps
   const void* call_pc = nullptr;
+  os::ThreadUsage lease_usage;       // when the lease began
   const WalkedStack* interrupted = nullptr;  // where the preemption signal came, while that is recorded
   arch::Fiber fiber;
 
@@ -82,6 +84,8 @@ struct alignas(base::kCacheLine) Machine {
   base::Atom<int> slept_on_cpu{-1};  // a hint: where the kernel would rather wake it
   os::Current* current = nullptr;                  // this thread's weft_current, for observers
   base::Atom<bool> exiled{false};  // its goroutine computes on without the P it had (preempt.h)
+  base::Atom<bool> leased{false};  // the same, and sysmon takes that P only if the thread sleeps (lease.h)
+  base::Atom<bool> probed{false};  // the signal on its way asks whether the thread sleeps (plain_call_watch.h)
   base::Atom<std::int64_t> call_since_ns{0};
   base::Atom<bool> alive{false};
   std::uint32_t id = 0;

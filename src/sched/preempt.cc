@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "arch/inject.h"
+#include "arch/interrupted_call.h"
 #include "arch/interrupted_frame.h"
 #include "arch/preempt_check.h"
 #include "arch/vector_state.h"
@@ -25,6 +26,7 @@
 #include "sched/foreign_frames.h"
 #include "sched/handoff.h"
 #include "sched/hooks.h"
+#include "sched/lease.h"
 #include "sched/spawn.h"
 #include "sched/unwinding.h"
 #include "sched/user_call.h"
@@ -96,21 +98,11 @@ StackWalk walk_interrupted_stack(const Goroutine* g) noexcept {
 }
 
 bool may_be_exiled(const Machine* m, const Goroutine* g, const Processor* p) noexcept {
-  return m != nullptr && g != nullptr && p != nullptr && m->p == p && p->attention.load_relaxed() != 0 &&
-         g->status.load_relaxed() == GStatus::kRunning;
+  return g != nullptr && p != nullptr && m->p == p && g->status.load_relaxed() == GStatus::kRunning;
 }
 
 // Each exile is a thread that the others have to be replaced by; beyond that, hogs keep what they have.
 std::uint32_t exile_limit() noexcept { return scheduler.settings.max_threads / 2; }
-
-// Several may be asked while there is room for one: each counts itself in.
-bool count_exile() noexcept {
-  std::uint32_t count = scheduler.exiles.load_relaxed();
-  do {
-    if (count >= exile_limit()) return false;
-  } while (!scheduler.exiles.cas_relaxed(count, count + 1));
-  return true;
-}
 
 // A goroutine that waits for its turn wired to its thread needs that thread besides those that run: not where they are scarce.
 bool may_keep_thread() noexcept { return scheduler.threads.load_relaxed() < scheduler.settings.max_threads / 2; }
@@ -219,11 +211,27 @@ void ask_to_give_way(Processor& p) noexcept {
   *m->preempt_flag = 1;
 }
 
-bool ask_by_signal(Processor& p) noexcept {
+namespace {
+bool signal_machine_of(Processor& p, bool probe) noexcept {
   if (scheduler.preempt_signal == 0 || scheduler.exiles.load_relaxed() >= exile_limit()) return false;
   std::lock_guard guard(scheduler.machines_lock);
-  const Machine* m = p.m;
-  return m != nullptr && m->guard_slot != nullptr && send_preempt_signal(scheduler.preempt_signal, m->tid);
+  Machine* m = p.m;  // racy: at worst the wrong M is asked, and finds nothing wanted of it
+  if (m == nullptr || m->guard_slot == nullptr) return false;
+  if (probe) m->probed.store_relaxed(true);  // seen by the handler: the signal is ordered behind it
+  return send_preempt_signal(scheduler.preempt_signal, m->tid);
+}
+}  // namespace
+
+bool ask_by_signal(Processor& p) noexcept { return signal_machine_of(p, false); }
+bool probe_by_signal(Processor& p) noexcept { return signal_machine_of(p, true); }
+
+// Several may be asked while there is room for one: each counts itself in.
+bool count_exile() noexcept {
+  std::uint32_t count = scheduler.exiles.load_relaxed();
+  do {
+    if (count >= exile_limit()) return false;
+  } while (!scheduler.exiles.cas_relaxed(count, count + 1));
+  return true;
 }
 
 bool send_preempt_signal(int signal, std::int32_t thread) noexcept {
@@ -244,7 +252,14 @@ void on_preempt_signal(void* ucontext) noexcept {
   Machine* m = os::current_m();
   Goroutine* g = os::current_g();
   Processor* p = os::current_p();
+  if (m == nullptr) return;
+  const bool probed = m->probed.load_relaxed();
+  if (probed) m->probed.store_relaxed(false);
   if (!may_be_exiled(m, g, p)) return;  // it came too late
+  const bool asked = p->attention.load_relaxed() != 0;
+  const arch::CallState call = arch::interrupted_call_state(ucontext);
+  const bool asleep = call == arch::CallState::kInside, was_asleep = probed && call == arch::CallState::kBehind;
+  if (!asked && !(probed && (asleep || was_asleep))) return;  // computes: nobody has asked it to give way
   const bool may_walk =
       g->no_preempt == 0 && os::may_unwind_in_handler(m->tid) && !arch::returns_from_handler(ucontext);
   const StackWalk walk = may_walk ? walk_interrupted_stack(g) : StackWalk{};
@@ -252,7 +267,9 @@ void on_preempt_signal(void* ucontext) noexcept {
     p->counters.bump(Counter::kPreemptsRefused);
     return;
   }
-  if (may_inject(g, walk, ucontext) && arch::inject_call(ucontext)) return;
+  if (asleep || was_asleep) learn_plain_call(g);
+  if (!asked && was_asleep) return;  // its call is over
+  if (!asleep && may_inject(g, walk, ucontext) && arch::inject_call(ucontext)) return;
   if (!count_exile()) {
     p->counters.bump(Counter::kPreemptsRefused);
     return;
@@ -294,6 +311,10 @@ Processor* return_from_exile() noexcept {
   Machine* m = os::current_m();
   if (m == nullptr || !m->exiled.load_relaxed() || m->nested_calls > 0) return nullptr;
   WEFT_DCHECK(!os::holds_any_rank(), "who waits for a P holds none of the runtime's locks: who has the last one may want it");
+  if (m->leased.load_relaxed()) {
+    end_lease(*m);
+    return os::current_p();
+  }
   m->exiled.store_relaxed(false);
   scheduler.exiles.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
   Goroutine* g = os::current_g();
@@ -328,6 +349,7 @@ void NonPreemptible::arm_again() noexcept {
 }
 
 void forbid_preemption() noexcept {
+  own_processor();  // who has left its P to others gets it back first
   if (Goroutine* g = os::current_g()) ++g->no_preempt;
 }
 void allow_preemption() noexcept {

@@ -46,6 +46,8 @@ std::uintptr_t entry_of_goroutines() noexcept;
 bool runs_goroutine(const Processor& p) noexcept;
 // Any thread. The P's attention is set.
 void ask_to_give_way(Processor& p) noexcept;
+// The M that runs p is asked by signal whether it sleeps in a system call; if so, its goroutine becomes an exile. No attention is needed.
+bool probe_by_signal(Processor& p) noexcept;
 // The M that runs p is asked by signal; false: there are too many exiles already, or nobody runs it.
 bool ask_by_signal(Processor& p) noexcept;
 bool send_preempt_signal(int signal, std::int32_t thread) noexcept;
@@ -62,6 +64,8 @@ void on_preempt_signal(void* ucontext) noexcept;
 void offer_to_be_asked(Machine& m, volatile std::uint32_t* flag) noexcept;
 void withdraw_offer(Machine& m) noexcept;
 
+// One exile more, counted by whoever makes it. False: there are as many as there may be.
+bool count_exile() noexcept;
 // An exile comes back: it has a P again, perhaps on another thread. Null: this is no exile.
 Processor* return_from_exile() noexcept;
 // The current P, for code that a goroutine calls.

@@ -32,6 +32,9 @@
 //               recognised. The price is a bound instead of immediacy: kPassiveLimitNs.
 namespace weft::sched {
 
+// To whom goroutines that go back to user code leave their P (lease.h): for tests and comparisons.
+enum class Leases : std::uint8_t { kNever, kLearned, kAlways };
+
 struct Settings {
   std::uint32_t spin_us = 20;       // active looking before sleeping (A28)
   std::uint32_t productive_us = 5;  // R.4: a steal that lasted less was not worth it
@@ -53,6 +56,7 @@ struct Settings {
   bool place_woken_threads = true;  // keep a woken M off the waker's CPU
   bool random_schedule = false;     // tests: the slot is left out by a coin, deque and ring come in random order
   std::uint64_t random_seed = 0;    // of the Ps: which coin, which victim
+  Leases leases = Leases::kLearned;
   std::optional<bool> early_timers;  // os/early_timer.h; by default where it pays
 };
 
@@ -82,6 +86,8 @@ struct Scheduler {
   base::Atom<bool> world_stopping{false};
   base::Atom<bool> overcommitted{false};   // more Ps than CPUs
   base::Atom<std::uint32_t> coarse_ms{0};  // sysmon's clock, for wait times
+  base::Atom<bool> sites_block{false};        // goroutines of some spawn site block their threads (lease.h)
+  base::Atom<std::uint32_t> plain_calls{0};   // found by signal so far
   base::Atom<std::int64_t> far_from_ns{
       os::kForever};  // timers later than this are far: sysmon sees to them (timer_watch.h)
 

@@ -26,6 +26,7 @@
 #include "sched/machine_sleep.h"
 #include "sched/machines.h"
 #include "sched/paced_barrier.h"
+#include "sched/plain_call_watch.h"
 #include "sched/preempt.h"
 #include "sched/timer_watch.h"
 #include "sched/world.h"
@@ -59,7 +60,7 @@ class Sysmon {
 
   [[noreturn]] void run() {
     for (;;) {
-      const std::int64_t now = os::now_ns();
+      const std::int64_t now = now_ns_ = os::now_ns();
       scheduler.coarse_ms.store_relaxed(static_cast<std::uint32_t>(now / 1'000'000));
       scheduler.far_from_ns.store_relaxed(now + sched::kFarNs);
       sched::remind_watchers(now + sched::kFarNs);
@@ -87,6 +88,8 @@ class Sysmon {
     std::int64_t asked_at = 0;  // 0: not asked in this slice
     std::int64_t cpu_ns = 0;    // its thread's CPU time then
     std::uint32_t tick = 0;
+    std::int64_t lease_cpu_ns = 0;
+    sched::PlainCallWatch plain_calls;
   };
 
   // Something that should be over at once has been seen at every look for too long. Begins anew then.
@@ -108,7 +111,7 @@ class Sysmon {
   }
 
   bool look_at_processors(std::int64_t now) {
-    bool acted = false;
+    bool acted = has_found_plain_calls();
     calls_hold_up_work_ = false;
     // Everybody computes: nobody will look at a timer until somebody gives way, which need not be a whole slice later.
     const sched::IdleView view = scheduler.idle.look();
@@ -123,6 +126,7 @@ class Sysmon {
       if (Processor::status_of(word) == PStatus::kRunning) {
         look_at_slot(p);
         acted |= look_at_slice(p, now);
+        look_for_plain_call(p, now);
       }
     }
     // One is on its way to an M, but who has chosen that M is kept from ringing it: we ring.
@@ -143,11 +147,49 @@ class Sysmon {
       seen.call_since = now;
       return false;
     }
+    if (exile && m->leased.load_relaxed() && !may_end_lease(p, now, wanted, seen.word != word)) {
+      if (std::exchange(seen.word, word) != word) seen.call_since = now;
+      return false;
+    }
     if (!exile && !wanted && now - seen.call_since < kRetakeIdleCallNs) return false;
     if (!sched::take_from_call(p, word)) return false;
     scheduler.shared_counters.add(Counter::kRetakes);
     sched::hand_off(p, sched::Waker::kIndifferent);
     return true;
+  }
+
+  // A P whose goroutine is expected to block (lease.h) is taken if its thread sleeps, or has computed for a whole slice and others wait.
+  bool may_end_lease(Processor& p, std::int64_t now, bool wanted, bool first_look) {
+    Seen& seen = seen_[p.id];
+    const std::int64_t cpu_ns = sched::cpu_time_of_machine(p);
+    const bool still = std::exchange(seen.lease_cpu_ns, cpu_ns) == cpu_ns && !first_look;
+    if (still) return wanted || now - seen.call_since >= kRetakeIdleCallNs;
+    if (first_look || now - seen.call_since < scheduler.settings.slice_ns || !somebody_waits(p, now)) return false;
+    sched::ask_to_give_way(p);  // if its code has checks, it comes back at the next one
+    return true;
+  }
+
+  // Signals have found goroutines that sleep in calls nobody announced: there will be more.
+  bool has_found_plain_calls() {
+    const std::uint32_t found = scheduler.plain_calls.load_relaxed();
+    if (std::exchange(plain_calls_found_, found) == found) return false;
+    for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) seen_[i].plain_calls.succeeded();
+    return true;
+  }
+
+  void look_for_plain_call(Processor& p, std::int64_t now) {
+    using Advice = sched::PlainCallWatch::Advice;
+    if (!scheduler.settings.preempt) return;
+    const Advice advice = seen_[p.id].plain_calls.look(
+        p.tick.load_relaxed(), now, [&] { return somebody_waits(p, now); },
+        [&] { return sched::cpu_time_of_machine(p); });
+    if (advice == Advice::kNothing) return;
+    if (advice == Advice::kProbe && sched::runs_goroutine(p)) sched::probe_by_signal(p);
+    look_soon(now + sched::PlainCallWatch::kStillNs);
+  }
+
+  void look_soon(std::int64_t at_ns) {
+    if (look_again_ns_ <= now_ns_ || at_ns < look_again_ns_) look_again_ns_ = at_ns;
   }
 
   // A slot waits while its P computes on. A spinner would see to it (W2), but a P whose M went into a call may have become
@@ -345,7 +387,8 @@ class Sysmon {
   std::int64_t next_trace_ns_ = 0, trimmed_ns_ = 0, followed_ns_ = os::now_ns();
   bool trimming_ = false;
   bool calls_hold_up_work_ = false;
-  std::int64_t look_again_ns_ = 0;
+  std::int64_t look_again_ns_ = 0, now_ns_ = 0;
+  std::uint32_t plain_calls_found_ = 0;
   std::int64_t next_timer_ns_ = sched::TimerHeap::kNever;
   bool timers_wait_ = false;
   Neglect neglected_work_, stranded_processor_;

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "sched/lease.h"
+
+#include <algorithm>
+
+#include "os/thread_usage.h"
+#include "sched/handoff.h"
+#include "sched/preempt.h"
+
+namespace weft::sched {
+namespace {
+
+constexpr std::int64_t kMostComputingNs = 200'000;
+constexpr std::uint8_t kSlept = 2;
+
+// Habits of spawn sites, by a hash: two sites that share an entry share its habit, which is verified anyway.
+class Sites {
+ public:
+  std::uint8_t habit(std::int32_t site) const noexcept { return entry(site).load_relaxed(); }
+  // Changes of two threads at once may get lost.
+  void set(std::int32_t site, std::uint8_t habit) noexcept { entry(site).store_relaxed(habit); }
+
+ private:
+  static constexpr std::uint32_t kBits = 12;
+  static std::size_t index(std::int32_t site) noexcept {
+    return (static_cast<std::uint32_t>(site) * 2654435769u) >> (32 - kBits);
+  }
+  const base::Atom<std::uint8_t>& entry(std::int32_t site) const noexcept { return habits_[index(site)]; }
+  base::Atom<std::uint8_t>& entry(std::int32_t site) noexcept { return habits_[index(site)]; }
+
+  base::Atom<std::uint8_t> habits_[std::size_t{1} << kBits] = {};
+};
+constinit Sites sites;
+
+std::uint8_t stronger(std::uint8_t habit) noexcept { return std::min<std::uint8_t>(habit + kSlept, kHabitMax); }
+std::uint8_t weaker(std::uint8_t habit) noexcept { return habit > 0 ? static_cast<std::uint8_t>(habit - 1) : habit; }
+
+void set_habit(Goroutine* g, std::uint8_t habit) noexcept {
+  g->habits.plain_calls = habit;
+  g->flags = static_cast<std::uint8_t>(habit > 0 ? g->flags | kGBlocks : g->flags & ~kGBlocks);
+}
+
+// What the lease has shown.
+void judge(Goroutine* g, const os::ThreadUsage& before, const os::ThreadUsage& now) noexcept {
+  const bool slept = now.times_slept != before.times_slept;
+  const std::uint8_t site = sites.habit(g->site);
+  sites.set(g->site, slept ? stronger(site) : weaker(site));
+  std::uint8_t habit = slept ? stronger(g->habits.plain_calls) : weaker(g->habits.plain_calls);
+  if (now.cpu_ns - before.cpu_ns > kMostComputingNs) habit = std::min<std::uint8_t>(habit, kHabitStrong - 1);
+  if (scheduler.settings.leases != Leases::kAlways) set_habit(g, habit);
+}
+
+bool may_lease(const Goroutine* g, const Processor& p) noexcept {
+  return g->no_preempt == 0 && p.attention.load_relaxed() == 0 && !scheduler.exiting.load_relaxed();
+}
+
+}  // namespace
+
+void learn_plain_call(Goroutine* g) noexcept {
+  if (scheduler.settings.leases == Leases::kNever) return;
+  set_habit(g, stronger(g->habits.plain_calls));
+  sites.set(g->site, stronger(sites.habit(g->site)));
+  scheduler.sites_block.store_relaxed(true);
+  scheduler.plain_calls.fetch_add_relaxed(1);
+}
+
+void lease_processor() noexcept {
+  Goroutine* g = os::current_g();
+  Machine& m = *os::current_m();
+  Processor& p = *m.p;
+  if (g->habits.plain_calls == 0 || !may_lease(g, p) || !count_exile()) return;
+  m.lease_usage = os::thread_usage();
+  p.counters.bump(Counter::kLeases);
+  m.call_frame = nullptr;  // it runs: there is nothing for a dump to begin at
+  m.leased.store_relaxed(true);
+  m.exiled.store_relaxed(true);  // from here on its next call of the runtime is its return
+  leave_processor_in_call(m, g);
+  give_up_predicted_call(p, m.call_word, g->habits.plain_calls >= kHabitStrong);
+}
+
+void lease_by_site(Goroutine* g) noexcept {
+  const std::uint8_t habit = scheduler.settings.leases == Leases::kAlways ? kHabitMax : sites.habit(g->site);
+  if (habit == 0) return;
+  set_habit(g, habit);
+  lease_processor();
+}
+
+void end_lease(Machine& m) noexcept {
+  Goroutine* g = os::current_g();
+  m.leased.store_relaxed(false);
+  m.exiled.store_relaxed(false);
+  scheduler.exiles.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
+  judge(g, m.lease_usage, os::thread_usage());
+  const std::uint8_t long_calls = g->habits.long_calls;
+  leave_call();
+  g->habits.long_calls = long_calls;  // says nothing about its announced calls
+}
+
+}  // namespace weft::sched
