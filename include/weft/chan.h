@@ -10,6 +10,7 @@
 
 #include "weft/detail/chan_core.h"
 #include "weft/detail/clock.h"
+#include "weft/detail/deadline.h"
 #include "weft/error.h"
 
 // Channels with Go's semantics, for goroutines and plain threads.
@@ -127,12 +128,27 @@ class chan {
   bool send_for(T&& value, std::chrono::duration<Rep, Period> limit) {
     return send_if_possible(value, detail::deadline_in(limit));
   }
-  bool send_until(T& value, time_point limit) { return send_if_possible(value, detail::deadline_at(limit)); }
+  template <class Clock, class Duration>
+  bool send_until(T& value, std::chrono::time_point<Clock, Duration> limit) {
+    return detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return send_if_possible(value, deadline_ns); });
+  }
+  template <class Clock, class Duration>
+  bool send_until(T&& value, std::chrono::time_point<Clock, Duration> limit) {
+    return send_until(value, limit);
+  }
   template <class Rep, class Period>
   recv_result<T> recv_for(std::chrono::duration<Rep, Period> limit) {
     return receive_result(detail::deadline_in(limit));
   }
-  recv_result<T> recv_until(time_point limit) { return receive_result(detail::deadline_at(limit)); }
+  template <class Clock, class Duration>
+  recv_result<T> recv_until(std::chrono::time_point<Clock, Duration> limit) {
+    recv_result<T> result;
+    detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) {
+      receive_result(result, deadline_ns);
+      return result.status != chan_status::empty;
+    });
+    return result;
+  }
 
   void close() {
     if (core_ == nullptr) detail::throw_close_of_nil();
@@ -210,12 +226,15 @@ class chan {
 
   recv_result<T> receive_result(std::int64_t deadline_ns) {
     recv_result<T> result;
+    receive_result(result, deadline_ns);
+    return result;
+  }
+  void receive_result(recv_result<T>& result, std::int64_t deadline_ns) {
     switch (receive(result.value, deadline_ns)) {
       case detail::chan_outcome::done:        result.status = chan_status::received; break;
       case detail::chan_outcome::would_block: result.status = chan_status::empty; break;
       case detail::chan_outcome::closed:      result.status = chan_status::closed; break;
     }
-    return result;
   }
 
   detail::chan_core* core_;

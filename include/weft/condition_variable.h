@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <stop_token>
+#include <type_traits>
 #include <utility>
 
 #include "weft/detail/clock.h"
@@ -76,11 +77,13 @@ class condition_variable_any : public detail::condition_core {
   }
   template <detail::basic_lockable Lock, class Clock, class Duration>
   std::cv_status wait_until(Lock& lock, std::chrono::time_point<Clock, Duration> limit) {
-    return wait_with_limit(lock, detail::deadline_of(limit));
+    return wait_by_clock(lock, limit);
   }
   template <detail::basic_lockable Lock, class Clock, class Duration, std::predicate Predicate>
   bool wait_until(Lock& lock, std::chrono::time_point<Clock, Duration> limit, Predicate predicate) {
-    return wait_with_limit(lock, detail::deadline_of(limit), predicate);
+    while (!predicate())
+      if (wait_by_clock(lock, limit) == std::cv_status::timeout) return predicate();
+    return true;
   }
   template <detail::basic_lockable Lock, class Rep, class Period>
   std::cv_status wait_for(Lock& lock, std::chrono::duration<Rep, Period> limit) {
@@ -94,16 +97,20 @@ class condition_variable_any : public detail::condition_core {
   // With a stop token: also returns when a stop is requested. The result is the predicate's.
   template <detail::basic_lockable Lock, std::predicate Predicate>
   bool wait(Lock& lock, std::stop_token token, Predicate predicate) {
-    return wait_with_token(lock, std::move(token), detail::forever, predicate);
+    return wait_with_token(lock, std::move(token), predicate,
+                           [&](auto& held) { return wait_with_limit(held, detail::forever); });
   }
   template <detail::basic_lockable Lock, class Clock, class Duration, std::predicate Predicate>
   bool wait_until(Lock& lock, std::stop_token token, std::chrono::time_point<Clock, Duration> limit,
                   Predicate predicate) {
-    return wait_with_token(lock, std::move(token), detail::deadline_of(limit), predicate);
+    return wait_with_token(lock, std::move(token), predicate,
+                           [&](auto& held) { return wait_by_clock(held, limit); });
   }
   template <detail::basic_lockable Lock, class Rep, class Period, std::predicate Predicate>
   bool wait_for(Lock& lock, std::stop_token token, std::chrono::duration<Rep, Period> limit, Predicate predicate) {
-    return wait_with_token(lock, std::move(token), detail::deadline_in(limit), predicate);
+    const std::int64_t deadline_ns = detail::deadline_in(limit);
+    return wait_with_token(lock, std::move(token), predicate,
+                           [&](auto& held) { return wait_with_limit(held, deadline_ns); });
   }
 
  private:
@@ -118,6 +125,15 @@ class condition_variable_any : public detail::condition_core {
       if (wait_with_limit(lock, deadline_ns) == std::cv_status::timeout) return predicate();
     return true;
   }
+  // The lock is released and taken again by each wait, so a second one could miss a notification: another clock that says it is too
+  // early makes a spurious wake-up of it, as std's does.
+  template <class Lock, class Clock, class Duration>
+  std::cv_status wait_by_clock(Lock& lock, std::chrono::time_point<Clock, Duration> limit) {
+    const std::cv_status status = wait_with_limit(lock, detail::deadline_of(limit));
+    if constexpr (!std::is_same_v<Clock, std::chrono::steady_clock>)
+      if (status == std::cv_status::timeout && !detail::has_come(limit)) return std::cv_status::no_timeout;
+    return status;
+  }
   // A stop that was requested before the wait was queued notified nobody: so it is asked for again after that.
   template <class Lock>
   struct stoppable {
@@ -130,13 +146,13 @@ class condition_variable_any : public detail::condition_core {
     std::stop_token& token;
     condition_core& condition;
   };
-  template <class Lock, class Predicate>
-  bool wait_with_token(Lock& lock, std::stop_token token, std::int64_t deadline_ns, Predicate& predicate) {
+  template <class Lock, class Predicate, class WaitOnce>
+  bool wait_with_token(Lock& lock, std::stop_token token, Predicate& predicate, WaitOnce wait_once) {
     const std::stop_callback on_stop(token, [this] { notify(kAll); });  // not under the lock: must look into the queue
     stoppable<Lock> wrapped{lock, token, *this};
     while (!predicate()) {
       if (token.stop_requested()) return false;
-      if (wait_with_limit(wrapped, deadline_ns) == std::cv_status::timeout) return predicate();
+      if (wait_once(wrapped) == std::cv_status::timeout) return predicate();
     }
     return true;
   }

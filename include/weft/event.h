@@ -5,6 +5,7 @@
 
 #include "weft/detail/clock.h"
 #include "weft/detail/countdown.h"
+#include "weft/detail/deadline.h"
 
 namespace weft {
 
@@ -22,7 +23,10 @@ class event {
   bool wait_for(std::chrono::duration<Rep, Period> limit) {
     return wait_until_ns(detail::deadline_in(limit));
   }
-  bool wait_until(time_point limit) { return wait_until_ns(detail::deadline_at(limit)); }
+  template <class Clock, class Duration>
+  bool wait_until(std::chrono::time_point<Clock, Duration> limit) {
+    return detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return wait_until_ns(deadline_ns); });
+  }
 
  private:
   friend struct detail::inspector;

@@ -111,11 +111,14 @@ class future {
   }
   template <class Clock, class Duration>
   std::future_status wait_until(std::chrono::time_point<Clock, Duration> limit) const {
-    return wait_with_limit(detail::deadline_of(limit));
+    return detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return detail::need(state_).wait(deadline_ns); })
+               ? std::future_status::ready
+               : std::future_status::timeout;
   }
 
  private:
   friend promise<T>;
+  friend shared_future<T>;
   explicit future(std::shared_ptr<detail::future_state<T>> state) noexcept : state_(std::move(state)) {}
   std::future_status wait_with_limit(std::int64_t deadline_ns) const {
     return detail::need(state_).wait(deadline_ns) ? std::future_status::ready : std::future_status::timeout;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "weft/detail/clock.h"
+#include "weft/detail/deadline.h"
 #include "weft/detail/launch.h"
 #include "weft/detail/owned_call.h"
 #include "weft/detail/preemptible_scope.h"
@@ -136,9 +137,10 @@ class [[nodiscard]] task {
     require("wait_for");
     return state_->wait_until(detail::deadline_in(limit));
   }
-  bool wait_until(time_point limit) const {
+  template <class Clock, class Duration>
+  bool wait_until(std::chrono::time_point<Clock, Duration> limit) const {
     require("wait_until");
-    return state_->wait_until(detail::deadline_at(limit));
+    return detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return state_->wait_until(deadline_ns); });
   }
   void detach() {
     require("detach");
@@ -237,7 +239,13 @@ template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> duration) {
   detail::sleep_for_ns(detail::to_ns(duration));
 }
-inline void sleep_until(time_point when) { detail::sleep_until_ns(detail::deadline_at(when)); }
+template <class Clock, class Duration>
+void sleep_until(std::chrono::time_point<Clock, Duration> when) {
+  detail::wait_by_clock(when, [](std::int64_t deadline_ns) {
+    detail::sleep_until_ns(deadline_ns);
+    return false;
+  });
+}
 }  // namespace this_goroutine
 
 // Wires the goroutine to its thread (they nest). A goroutine that ends while locked ends its thread too.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -13,6 +14,7 @@
 
 #include "weft/chan.h"
 #include "weft/detail/clock.h"
+#include "weft/detail/deadline.h"
 #include "weft/detail/io_handle.h"
 
 // Files, foreign descriptors, signals and child processes: none of the calls here stalls other goroutines.
@@ -106,6 +108,16 @@ class process {
   int wait();
   // Nullopt: it still runs at the deadline.
   std::optional<int> wait_until(time_point deadline);
+  template <class Clock, class Duration>
+  std::optional<int> wait_until(std::chrono::time_point<Clock, Duration> limit) {
+    std::optional<int> status;
+    detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) {
+      status = wait_until(deadline_ns == detail::forever ? time_point::max()
+                                                         : time_point(std::chrono::nanoseconds(deadline_ns)));
+      return status.has_value();
+    });
+    return status;
+  }
   void kill(int signal);
 
  private:

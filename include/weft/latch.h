@@ -35,7 +35,7 @@ class latch {
   }
   template <class Clock, class Duration>
   bool wait_until(std::chrono::time_point<Clock, Duration> limit) const {
-    return wait_until_ns(detail::deadline_of(limit));
+    return detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return wait_until_ns(deadline_ns); });
   }
   void arrive_and_wait(std::ptrdiff_t n = 1) {
     count_down(n);

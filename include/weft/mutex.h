@@ -67,7 +67,9 @@ class timed_mutex : public mutex {
   }
   template <class Clock, class Duration>
   bool try_lock_until(std::chrono::time_point<Clock, Duration> limit) {
-    return try_lock() || (limit > Clock::now() && lock_slow(detail::deadline_of(limit)));
+    return try_lock() ||
+           (!detail::has_come(limit) &&
+            detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return lock_slow(deadline_ns); }));
   }
 };
 

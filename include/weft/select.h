@@ -107,6 +107,17 @@ struct timeout_case {
   F handler;
 };
 
+// A time limit by another clock than the steady one, which is asked again when the time should have come.
+template <class Clock, class Duration, class F>
+struct clock_case : timeout_case<F> {
+  std::chrono::time_point<Clock, Duration> limit;
+  bool is_too_early() {
+    if (has_come(limit)) return false;
+    this->deadline_ns = deadline_of(limit);
+    return true;
+  }
+};
+
 template <class F>
 struct default_case {
   static constexpr case_kind kind = case_kind::otherwise;
@@ -150,9 +161,13 @@ template <class Rep, class Period, class F = detail::no_handler>
 [[nodiscard]] auto on_timeout(std::chrono::duration<Rep, Period> limit, F handler = {}) {
   return detail::timeout_case<F>{detail::deadline_in(limit), std::move(handler)};
 }
-template <class F = detail::no_handler>
-auto on_deadline(time_point limit, F handler = {}) {
-  return detail::timeout_case<F>{detail::deadline_at(limit), std::move(handler)};
+template <class Clock, class Duration, class F = detail::no_handler>
+[[nodiscard]] auto on_deadline(std::chrono::time_point<Clock, Duration> limit, F handler = {}) {
+  if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
+    return detail::timeout_case<F>{detail::deadline_of(limit), std::move(handler)};
+  } else {
+    return detail::clock_case<Clock, Duration, F>{{detail::deadline_of(limit), std::move(handler)}, limit};
+  }
 }
 template <class F = detail::no_handler>
 [[nodiscard]] auto on_default(F handler = {}) {
@@ -181,7 +196,20 @@ std::size_t select(Cases... cases) {
     }
   };
   (describe(cases), ...);
-  const std::size_t chosen = detail::select_among(table.data(), table.size(), deadline_ns);
+  std::size_t chosen = detail::select_among(table.data(), table.size(), deadline_ns);
+  if constexpr (defaults == 0 && timeouts != 0) {
+    [[maybe_unused]] const auto is_too_early = [&](auto& one) {
+      if constexpr (requires { one.is_too_early(); }) {
+        if (!one.is_too_early()) return false;
+        deadline_ns = one.deadline_ns;
+        return true;
+      } else {
+        return false;
+      }
+    };
+    while (chosen == detail::no_case && (is_too_early(cases) || ...))
+      chosen = detail::select_among(table.data(), table.size(), deadline_ns);
+  }
   [[maybe_unused]] std::size_t position = 0, index = 0;
   std::size_t result = 0;
   [[maybe_unused]] const auto finish = [&](auto& one) {
@@ -239,9 +267,14 @@ class selector {
     const std::int64_t deadline_ns = detail::deadline_in(limit);
     return run(deadline_ns == 0 ? 1 : deadline_ns);
   }
-  std::optional<std::size_t> wait_until(time_point limit) {
-    const std::int64_t deadline_ns = detail::deadline_at(limit);
-    return run(deadline_ns == 0 ? 1 : deadline_ns);
+  template <class Clock, class Duration>
+  std::optional<std::size_t> wait_until(std::chrono::time_point<Clock, Duration> limit) {
+    std::optional<std::size_t> chosen;
+    detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) {
+      chosen = run(deadline_ns == 0 ? 1 : deadline_ns);
+      return chosen.has_value();
+    });
+    return chosen;
   }
 
  private:

@@ -67,12 +67,13 @@ class counting_semaphore {
   }
   template <class Clock, class Duration>
   bool try_acquire_until(std::chrono::time_point<Clock, Duration> limit) {
-    return core_.acquire(detail::deadline_of(limit));
+    return detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return core_.acquire(deadline_ns); });
   }
 
  private:
   detail::semaphore_core core_;
 };
 using binary_semaphore = counting_semaphore<1>;
+using semaphore = counting_semaphore<>;
 
 }  // namespace weft

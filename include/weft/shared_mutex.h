@@ -35,7 +35,8 @@ class shared_mutex {
   }
   template <class Clock, class Duration>
   bool try_lock_until(std::chrono::time_point<Clock, Duration> limit) {
-    return try_lock() || lock_slow(detail::deadline_of(limit));
+    return try_lock() ||
+           detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return lock_slow(deadline_ns); });
   }
   void unlock() {
     std::uint64_t alone = kWriter;
@@ -63,7 +64,8 @@ class shared_mutex {
   }
   template <class Clock, class Duration>
   bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> limit) {
-    return try_lock_shared() || lock_shared_slow(detail::deadline_of(limit));
+    return try_lock_shared() ||
+           detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return lock_shared_slow(deadline_ns); });
   }
   void unlock_shared() {
     std::uint64_t state = state_.load(std::memory_order_relaxed);
