@@ -41,6 +41,29 @@ class group {
     detail::refuse_empty(f, "group::go");
     running_.go(member<std::decay_t<F>>(*this, place(places_), std::forward<F>(f)));
   }
+  template <class F>
+  WEFT_ALWAYS_INLINE void go(const go_options& options, F&& f) {
+    detail::refuse_empty(f, "group::go");
+    running_.go(options, member<std::decay_t<F>>(*this, place(places_), std::forward<F>(f)));
+  }
+
+  // As go(), but never waits. False: the limit is reached, f has not been started, and has not been moved from.
+  template <class F>
+  [[nodiscard]] WEFT_ALWAYS_INLINE bool try_go(F&& f) {
+    detail::refuse_empty(f, "group::try_go");
+    place held = place::if_free(places_);
+    if (places_ && !held) return false;
+    running_.go(member<std::decay_t<F>>(*this, std::move(held), std::forward<F>(f)));
+    return true;
+  }
+  template <class F>
+  [[nodiscard]] WEFT_ALWAYS_INLINE bool try_go(const go_options& options, F&& f) {
+    detail::refuse_empty(f, "group::try_go");
+    place held = place::if_free(places_);
+    if (places_ && !held) return false;
+    running_.go(options, member<std::decay_t<F>>(*this, std::move(held), std::forward<F>(f)));
+    return true;
+  }
 
   // Waits for all, and cancels ctx(), whose users have ended; rethrows the first exception, once.
   void wait() {
@@ -56,6 +79,12 @@ class group {
     wait();
     return true;
   }
+  template <class Clock, class Duration>
+  bool wait_until(std::chrono::time_point<Clock, Duration> limit) {
+    if (!running_.wait_until(limit)) return false;
+    wait();
+    return true;
+  }
   const context& ctx() const noexcept { return context_; }
 
  private:
@@ -68,12 +97,20 @@ class group {
     explicit place(const chan<std::monostate>& places) : places_(places) {
       if (places_) places_.send({});
     }
+    // Empty if all places are taken, or if there is no limit.
+    static place if_free(chan<std::monostate>& places) {
+      place taken;
+      if (places && places.try_send(std::monostate{})) taken.places_ = places;
+      return taken;
+    }
     place(place&&) noexcept = default;
+    explicit operator bool() const noexcept { return static_cast<bool>(places_); }
     ~place() {
       if (places_) places_.try_recv();
     }
 
    private:
+    place() noexcept : places_(chan<std::monostate>::nil()) {}
     chan<std::monostate> places_;  // nil: no limit, or moved from
   };
 

@@ -7,6 +7,7 @@
 
 #include "weft/detail/clock.h"
 #include "weft/detail/countdown.h"
+#include "weft/detail/deadline.h"
 #include "weft/detail/owned_call.h"
 #include "weft/go.h"
 
@@ -26,24 +27,36 @@ class wait_group {
   bool wait_for(std::chrono::duration<Rep, Period> limit) {
     return wait_until_ns(detail::deadline_in(limit));
   }
-  bool wait_until(time_point limit) { return wait_until_ns(detail::deadline_at(limit)); }
+  template <class Clock, class Duration>
+  bool wait_until(std::chrono::time_point<Clock, Duration> limit) {
+    return detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return wait_until_ns(deadline_ns); });
+  }
 
   // add(); go(f); done() when f returns. If f throws, the process ends and no wait() returns.
   template <class F>
   WEFT_ALWAYS_INLINE void go(F&& f) {
     detail::refuse_empty(f, "wait_group::go");
-    add(1);
-    struct guard {
-      wait_group* group;
-      ~guard() {
-        if (group != nullptr) group->done();
-      }
-    } undo{this};
+    added undo(*this);
     weft::go(detail::owned_call<wait_group, std::decay_t<F>>(this, std::forward<F>(f)));
+    undo.group = nullptr;
+  }
+  template <class F>
+  WEFT_ALWAYS_INLINE void go(const go_options& options, F&& f) {
+    detail::refuse_empty(f, "wait_group::go");
+    added undo(*this);
+    weft::go(options, detail::owned_call<wait_group, std::decay_t<F>>(this, std::forward<F>(f)));
     undo.group = nullptr;
   }
 
  private:
+  struct added {  // taken back if the goroutine cannot be started
+    explicit added(wait_group& to) : group(&to) { to.add(1); }
+    added(const added&) = delete;
+    ~added() {
+      if (group != nullptr) group->done();
+    }
+    wait_group* group;
+  };
   friend struct detail::inspector;
   template <class F>
   friend void call_for(wait_group*, F& function) {

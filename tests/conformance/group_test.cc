@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -426,6 +428,83 @@ TEST_P(Group, threads_use_it_too) {
   EXPECT_EQ(sum, 150);
   group.go([](const context&) { throw std::runtime_error("to a thread"); });
   EXPECT_EQ(failure_of(group), "to a thread");
+}
+
+TEST_P(Group, try_go_starts_no_more_than_the_limit_allows) {
+  weft::run([] {
+    weft::group group;
+    group.limit(3);
+    weft::event may_end;
+    std::atomic<int> ended{0};
+    const auto work = [&] {
+      may_end.wait();
+      ++ended;
+    };
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(group.try_go(work));
+    EXPECT_FALSE(group.try_go(work));
+    auto kept = std::make_unique<int>(7);
+    auto refused = [kept = std::move(kept), &ended] { ended += *kept; };
+    EXPECT_FALSE(group.try_go(std::move(refused)));
+    may_end.set();
+    ASSERT_TRUE(spin_until([&] { return group.try_go(std::move(refused)); })) << "it was not moved from when refused";
+    group.wait();
+    EXPECT_EQ(ended, 3 + 7);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(group.try_go([] {})) << "all places are free again";
+    group.wait();
+  });
+}
+
+TEST_P(Group, try_go_without_a_limit_always_starts) {
+  weft::group group;
+  std::atomic<int> ran{0};
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(group.try_go([&](const context& ctx) { ran += !ctx.cancelled(); }));
+  group.wait();
+  EXPECT_EQ(ran, 100);
+  EXPECT_THROW(static_cast<void>(group.try_go(std::function<void()>())), weft::logic_error);
+}
+
+TEST_P(Group, a_limit_holds_for_go_and_try_go_together) {
+  weft::group group;
+  constexpr int kLimit = 4;
+  group.limit(kLimit);
+  std::atomic<int> inside{0}, started{0};
+  const auto work = [&] {
+    EXPECT_LE(++inside, kLimit);
+    weft::this_goroutine::yield();
+    --inside;
+    ++started;
+  };
+  int expected = 0;
+  for (int i = 0; i < scaled(500); ++i) {
+    group.go(work);
+    expected += 1 + group.try_go(work);
+  }
+  group.wait();
+  EXPECT_EQ(started, expected);
+}
+
+TEST_P(Group, options_come_first_as_for_go) {
+  weft::run([] {
+    weft::event may_end;
+    const auto work = [&] { may_end.wait(); };
+    weft::group group;
+    weft::wait_group plain;
+    group.go({.name = "a member"}, work);
+    EXPECT_TRUE(group.try_go({.name = "one that was let in"}, work));
+    plain.go({.name = "one of a wait group", .stack_size = 512 * 1024}, work);
+    ASSERT_TRUE(spin_until([] {
+      const std::string dump = dump_text();
+      return dump.find("a member") != std::string::npos && dump.find("one that was let in") != std::string::npos &&
+             dump.find("one of a wait group") != std::string::npos;
+    })) << dump_text();
+    EXPECT_THROW(plain.go({.name = "none"}, std::function<void()>()), weft::logic_error);
+    EXPECT_THROW(group.go({.name = "none"}, std::function<void()>()), weft::logic_error);
+    EXPECT_THROW(plain.go({.stack_size = SIZE_MAX}, work), std::bad_alloc) << "and it counts as done";
+    EXPECT_THROW(group.go({.stack_size = SIZE_MAX}, work), std::bad_alloc);
+    may_end.set();
+    plain.wait();
+    group.wait();
+  });
 }
 
 }  // namespace
