@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -14,6 +15,7 @@
 
 #include "weft/chan.h"
 #include "weft/detail/clock.h"
+#include "weft/detail/deadline.h"
 #include "weft/detail/launch.h"
 #include "weft/detail/stored_function.h"
 
@@ -30,7 +32,28 @@ struct context_hook;
 struct context_watch;
 void retain_context(context_state* state) noexcept;
 void release_context(context_state* state) noexcept;
-context make_cancellable(const context& parent, std::int64_t deadline_ns);
+struct time_limit {
+  std::int64_t deadline_ns = forever;
+  std::exception_ptr cause{};             // null: a std::system_error of errc::timed_out
+  std::function<std::int64_t()> again{};  // for clocks other than steady: when to look again; 0: the time has come
+};
+template <class Clock, class Duration>
+time_limit limit_at(std::chrono::time_point<Clock, Duration> when, std::exception_ptr cause = nullptr) {
+  time_limit limit{deadline_of(when), std::move(cause)};
+  if constexpr (!std::is_same_v<Clock, std::chrono::steady_clock>)
+    limit.again = [when] { return has_come(when) ? 0 : deadline_of(when); };
+  return limit;
+}
+// An exception_ptr, or any object that could be thrown.
+template <class Cause>
+std::exception_ptr as_cause(Cause&& cause) {
+  if constexpr (std::is_convertible_v<Cause&&, std::exception_ptr>) {
+    return std::forward<Cause>(cause);
+  } else {
+    return std::make_exception_ptr<std::decay_t<Cause>>(std::forward<Cause>(cause));
+  }
+}
+context make_cancellable(const context& parent, time_limit limit);
 context make_stoppable(const context& parent, std::stop_token token);
 context make_uncancellable(const context& parent);
 context make_value_context(const context& parent, const std::type_info& type, std::shared_ptr<const void> value);
@@ -72,7 +95,7 @@ class context {
  private:
   explicit context(detail::context_state* adopted) noexcept : state_(adopted) {}
   const void* find_value(const std::type_info& type) const noexcept;
-  friend context detail::make_cancellable(const context&, std::int64_t);
+  friend context detail::make_cancellable(const context&, detail::time_limit);
   friend context detail::make_stoppable(const context&, std::stop_token);
   friend context detail::make_uncancellable(const context&);
   friend context detail::make_value_context(const context&, const std::type_info&, std::shared_ptr<const void>);
@@ -93,17 +116,36 @@ struct cancel_function {
   context target = context::background();
 };
 
-inline std::pair<context, cancel_function> with_deadline(const context& parent, time_point deadline) {
-  context child = detail::make_cancellable(parent, detail::deadline_at(deadline));
+// The deadline of any clock; never cancelled early by that clock. deadline() tells it as a time of the steady clock.
+template <class Clock, class Duration>
+std::pair<context, cancel_function> with_deadline(const context& parent,
+                                                  std::chrono::time_point<Clock, Duration> deadline) {
+  context child = detail::make_cancellable(parent, detail::limit_at(deadline));
+  return {child, cancel_function{child}};
+}
+// With a cause: what cause() tells when the time has come, an exception_ptr or an exception; err() is errc::timed_out all the same.
+// The cancel_function does not use it.
+template <class Clock, class Duration, class Cause>
+std::pair<context, cancel_function> with_deadline(const context& parent,
+                                                  std::chrono::time_point<Clock, Duration> deadline, Cause&& cause) {
+  context child =
+      detail::make_cancellable(parent, detail::limit_at(deadline, detail::as_cause(std::forward<Cause>(cause))));
   return {child, cancel_function{child}};
 }
 template <class Rep, class Period>
 std::pair<context, cancel_function> with_timeout(const context& parent, std::chrono::duration<Rep, Period> limit) {
-  context child = detail::make_cancellable(parent, detail::deadline_in(limit));
+  context child = detail::make_cancellable(parent, {detail::deadline_in(limit)});
+  return {child, cancel_function{child}};
+}
+template <class Rep, class Period, class Cause>
+std::pair<context, cancel_function> with_timeout(const context& parent, std::chrono::duration<Rep, Period> limit,
+                                                 Cause&& cause) {
+  context child =
+      detail::make_cancellable(parent, {detail::deadline_in(limit), detail::as_cause(std::forward<Cause>(cause))});
   return {child, cancel_function{child}};
 }
 inline std::pair<context, cancel_function> with_cancel(const context& parent) {
-  context child = detail::make_cancellable(parent, detail::forever);
+  context child = detail::make_cancellable(parent, {});
   return {child, cancel_function{child}};
 }
 // Cancelled also when a stop is requested: the other way round than context::stop_token().

@@ -123,19 +123,31 @@ void link_to(context_state* state) {
   state->link->state = state;
 }
 
-void set_limit(context_state* state, std::int64_t deadline_ns) {
-  const std::int64_t now = deadline_at(std::chrono::steady_clock::now());
-  if (deadline_ns <= now) {
-    cancel_context(state, std::make_error_code(std::errc::timed_out), nullptr);
-    return;
-  }
-  link_to(state);
-  timer limit(std::chrono::nanoseconds(deadline_ns - now), [link = state->link] {
+void set_limit(context_state* state, const time_limit& wanted);
+
+// What the timer of a limit runs. By another clock than the steady one it may be too early: set_limit() looks.
+struct LimitReached {
+  std::shared_ptr<ContextLink> link;
+  time_limit wanted;
+  void operator()() const {
     context_state* alive = follow(*link);
     if (alive == nullptr) return;
-    cancel_context(alive, std::make_error_code(std::errc::timed_out), nullptr);
+    set_limit(alive, wanted);
     release_hold(alive);
-  });
+  }
+};
+
+void set_limit(context_state* state, const time_limit& wanted) {
+  const std::int64_t now = deadline_at(std::chrono::steady_clock::now());
+  std::int64_t deadline_ns = wanted.deadline_ns;
+  if (deadline_ns <= now && wanted.again) deadline_ns = wanted.again();
+  if (deadline_ns <= now) {
+    cancel_context(state, std::make_error_code(std::errc::timed_out), wanted.cause);
+    return;
+  }
+  if (state->link == nullptr) link_to(state);  // the first time: before anybody else can look
+  timer limit(std::chrono::nanoseconds(deadline_ns - now),
+              LimitReached{state->link, {deadline_ns, wanted.cause, wanted.again}});
   {
     std::lock_guard guard(state->lock);
     if (!state->cancelled.load_relaxed()) {  // the parent's cancellation may have been faster
@@ -192,7 +204,7 @@ void unwatch_context(context_watch& watch) noexcept {
   watch.linked = false;
 }
 
-context make_cancellable(const context& parent, std::int64_t deadline_ns) {
+context make_cancellable(const context& parent, time_limit limit) {
   auto* state = new context_state;
   context made(state);
   state->done = chan<std::monostate>();
@@ -202,17 +214,21 @@ context make_cancellable(const context& parent, std::int64_t deadline_ns) {
   if (state->parent != nullptr) retain_context(state->parent);
   state->above = nearest_cancellable(state->parent);
   const std::int64_t inherited = state->above != nullptr ? state->above->deadline_ns : forever;
-  state->deadline_ns = std::min(deadline_ns, inherited);
+  state->deadline_ns = std::min(limit.deadline_ns, inherited);
+  // Another clock may turn out to be later than was thought: then the limit above is not sure to come first.
+  const bool is_estimated_above = state->above != nullptr && state->above->is_deadline_estimated;
+  const bool is_own = limit.deadline_ns < inherited || (is_estimated_above && limit.deadline_ns != forever);
+  state->is_deadline_estimated = is_estimated_above || limit.again != nullptr;
   if (state->above != nullptr && !join_parent(state)) {
     cancel_context(state, state->above->error, state->above->cause);
-  } else if (deadline_ns < inherited) {
-    set_limit(state, deadline_ns);
+  } else if (is_own) {
+    set_limit(state, limit);
   }
   return made;
 }
 
 context make_stoppable(const context& parent, std::stop_token token) {
-  context made = make_cancellable(parent, forever);
+  context made = make_cancellable(parent, {});
   if (!token.stop_possible()) return made;
   link_to(made.state_);
   made.state_->on_stop.emplace(std::move(token), StopRequested{made.state_->link});

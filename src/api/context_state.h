@@ -68,6 +68,7 @@ struct context_state {
   bool cancellable = false;
   bool shielded = false;  // values are looked for above it, cancellation is not
   std::int64_t deadline_ns = forever;
+  bool is_deadline_estimated = false;  // by another clock than the steady one, here or above
   const std::type_info* type = nullptr;
   std::shared_ptr<const void> value;
   chan<std::monostate> done = chan<std::monostate>::nil();

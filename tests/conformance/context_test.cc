@@ -622,4 +622,45 @@ TEST_P(Context, threads_and_goroutines_share_one) {
   EXPECT_EQ(ended, 4);
 }
 
+TEST_P(Context, a_time_limit_may_have_a_cause) {
+  const weft::context root = weft::context::background();
+  const auto check = [&](const std::pair<weft::context, weft::cancel_function>& made, const std::string& cause) {
+    const weft::context& ctx = made.first;
+    ctx.done().recv();
+    ASSERT_TRUE(spin_until([&] { return ctx.cancelled(); }));
+    EXPECT_EQ(ctx.err(), kTimedOut);
+    EXPECT_EQ(text_of(ctx.cause()), cause);
+    made.second(std::make_exception_ptr(std::runtime_error("too late")));
+    EXPECT_EQ(text_of(ctx.cause()), cause);
+    const auto [child, cancel] = weft::with_cancel(ctx);
+    EXPECT_EQ(text_of(child.cause()), cause);
+    EXPECT_EQ(child.err(), kTimedOut);
+  };
+  check(weft::with_timeout(root, 2ms, std::runtime_error("the backend is slow")), "the backend is slow");
+  check(weft::with_timeout(root, 2ms, std::make_exception_ptr(std::runtime_error("as a pointer"))), "as a pointer");
+  check(weft::with_timeout(root, -1s, std::runtime_error("at once")), "at once");
+  check(weft::with_deadline(root, Clock::now() + 2ms, std::out_of_range("of any type")),
+        "of any type");
+  check(weft::with_deadline(root, std::chrono::system_clock::now() + 2ms, std::logic_error("by the wall clock")),
+        "by the wall clock");
+  const auto [plain, cancel] = weft::with_timeout(root, 0s, nullptr);
+  EXPECT_EQ(text_of(plain.cause()), text_of(weft::with_timeout(root, 0s).first.cause()));
+}
+
+TEST_P(Context, a_cause_for_a_time_limit_is_not_used_by_other_cancellations) {
+  const auto [ctx, cancel] = weft::with_timeout(weft::context::background(), 1h, std::runtime_error("not this"));
+  cancel();
+  EXPECT_EQ(ctx.err(), std::make_error_code(std::errc::operation_canceled));
+  EXPECT_THROW(std::rethrow_exception(ctx.cause()), std::system_error);
+  const auto [own, cancel_own] = weft::with_timeout(weft::context::background(), 1h, std::runtime_error("not this"));
+  cancel_own(std::make_exception_ptr(std::runtime_error("but this")));
+  EXPECT_EQ(text_of(own.cause()), "but this");
+  // The nearer limit is the one above.
+  const auto [above, cancel_above] = weft::with_timeout(weft::context::background(), 2ms, std::runtime_error("above"));
+  const auto [below, cancel_below] = weft::with_timeout(above, 1h, std::runtime_error("below"));
+  below.done().recv();
+  ASSERT_TRUE(spin_until([&, &of = below] { return of.cancelled(); }));
+  EXPECT_EQ(text_of(below.cause()), "above");
+}
+
 }  // namespace
