@@ -75,7 +75,8 @@ class barrier {
   }
   template <class Clock, class Duration>
   bool wait_until(const arrival_token& token, std::chrono::time_point<Clock, Duration> limit) const {
-    return detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return core_.wait(token.phase_, deadline_ns); });
+    return detail::wait_by_clock(
+        limit, [&](std::int64_t deadline_ns) { return core_.wait(token.phase_, deadline_ns); });
   }
   void arrive_and_wait() {
     const detail::barrier_core::arrival arrival = arrive_and_complete(1, 0);

@@ -125,8 +125,8 @@ class condition_variable_any : public detail::condition_core {
       if (wait_with_limit(lock, deadline_ns) == std::cv_status::timeout) return predicate();
     return true;
   }
-  // The lock is released and taken again by each wait, so a second one could miss a notification: another clock that says it is too
-  // early makes a spurious wake-up of it, as std's does.
+  // A second wait could miss a notification that comes between the two. So when another clock says that it is too early, this is
+  // a spurious wake-up, as std's does it.
   template <class Lock, class Clock, class Duration>
   std::cv_status wait_by_clock(Lock& lock, std::chrono::time_point<Clock, Duration> limit) {
     const std::cv_status status = wait_with_limit(lock, detail::deadline_of(limit));

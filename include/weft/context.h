@@ -123,8 +123,8 @@ std::pair<context, cancel_function> with_deadline(const context& parent,
   context child = detail::make_cancellable(parent, detail::limit_at(deadline));
   return {child, cancel_function{child}};
 }
-// With a cause: what cause() tells when the time has come, an exception_ptr or an exception; err() is errc::timed_out all the same.
-// The cancel_function does not use it.
+// With a cause: what cause() tells when the time has come, an exception_ptr or an exception. err() is errc::timed_out all the
+// same, and the cancel_function does not use the cause.
 template <class Clock, class Duration, class Cause>
 std::pair<context, cancel_function> with_deadline(const context& parent,
                                                   std::chrono::time_point<Clock, Duration> deadline, Cause&& cause) {

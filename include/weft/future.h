@@ -91,6 +91,8 @@ future_state<T>& need(const std::shared_ptr<future_state<T>>& state) {
 
 template <class T>
 class promise;
+template <class T>
+class shared_future;
 
 template <class T>
 class future {
@@ -104,6 +106,8 @@ class future {
     const std::shared_ptr<detail::future_state<T>> state = std::move(state_);
     return state->take();
   }
+  // The same result for many; afterwards this future is not valid.
+  shared_future<T> share() noexcept { return shared_future<T>(std::move(*this)); }
   void wait() const { detail::need(state_).wait(detail::forever); }
   template <class Rep, class Period>
   std::future_status wait_for(std::chrono::duration<Rep, Period> limit) const {
@@ -111,7 +115,8 @@ class future {
   }
   template <class Clock, class Duration>
   std::future_status wait_until(std::chrono::time_point<Clock, Duration> limit) const {
-    return detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return detail::need(state_).wait(deadline_ns); })
+    detail::future_state<T>& state = detail::need(state_);
+    return detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return state.wait(deadline_ns); })
                ? std::future_status::ready
                : std::future_status::timeout;
   }
@@ -175,3 +180,5 @@ class promise {
 };
 
 }  // namespace weft
+
+#include "weft/shared_future.h"  // share() makes one

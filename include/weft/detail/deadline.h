@@ -7,8 +7,9 @@
 #include "weft/detail/clock.h"
 
 // Time points of any clock, as std's timed functions take them.
-//   Never early  The library waits on the steady clock. A wait for another clock's time point lasts as long as that clock says is
-//                left; then the clock is read again, and if it has been set back or runs slower, the rest is waited for.
+//   Never early  The library waits on the steady clock. A wait for another clock's time point lasts as long as that
+//                clock says is left; then the clock is read again, and if it has been set back or runs slower, the
+//                rest is waited for.
 //   Known gap    A clock that is set forward during the wait is noticed when the time that was left before is over.
 namespace weft::detail {
 
@@ -39,7 +40,8 @@ bool has_come(std::chrono::time_point<Clock, Duration> when) {
   }
 }
 
-// wait(deadline_ns) says whether it got what it waited for. It is called again while the time has not come by its own clock.
+// wait(deadline_ns) says whether it got what it waited for. It is called again while the time has not come by its
+// own clock.
 template <class Clock, class Duration, class Wait>
 bool wait_by_clock(std::chrono::time_point<Clock, Duration> limit, Wait wait) {
   for (;;) {
