@@ -488,7 +488,7 @@ if(WEFT_BUILD_MODEL)
   endfunction()
 
   set(model_api_sources sched/waiter sched/timer_heap api/chan_core api/chan_timer api/condition_variable api/countdown api/mutex api/select
-    api/semaphore api/task_core api/time api/wait_group service/netpoll_descriptor)
+    api/broadcast api/semaphore api/task_core api/time api/wait_group api/watch api/weighted_semaphore service/netpoll_descriptor)
   list(TRANSFORM model_api_sources REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/\\1.cc")
   add_library(model_api STATIC EXCLUDE_FROM_ALL "${model_api}/world.cc" ${model_api_sources})
   weft_model_api_flags(model_api)

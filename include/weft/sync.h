@@ -3,6 +3,7 @@
 
 // Synchronisation for goroutines and plain threads alike.
 #include "weft/barrier.h"
+#include "weft/broadcast.h"
 #include "weft/condition_variable.h"
 #include "weft/event.h"
 #include "weft/future.h"
@@ -18,3 +19,5 @@
 #include "weft/shared_mutex.h"
 #include "weft/single_flight.h"
 #include "weft/wait_group.h"
+#include "weft/watch.h"
+#include "weft/weighted_semaphore.h"

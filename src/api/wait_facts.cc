@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "api/chan_core.h"
+#include "api/weighted_wait.h"
 #include "weft/detail/task_core.h"
 #include "weft/once.h"
 #include "weft/sync.h"
@@ -46,6 +47,19 @@ struct inspector {
   static void tell(const semaphore_core& semaphore, Facts& facts) {
     const std::uint64_t permits = semaphore.state_.load(std::memory_order_relaxed) / semaphore_core::kOne;
     facts.object = text("semaphore", semaphore.queue_.name, &semaphore, std::to_string(permits) + " permits");
+  }
+  static void tell(const weighted_wait& wait, Facts& facts) {
+    const weighted_core& semaphore = *wait.semaphore;
+    const std::uint64_t permits = semaphore.state_.load(std::memory_order_relaxed) / weighted_core::kOne;
+    facts.object = text("weighted_semaphore", semaphore.queue_.name, &semaphore,
+                        std::to_string(wait.wanted) + " wanted, " + std::to_string(permits) + " of " +
+                            std::to_string(semaphore.total_) + " free");
+  }
+  static void tell(const watch_core& one, Facts& facts) {
+    facts.object = text("watch", one.queue_.name, &one);
+  }
+  static void tell(const broadcast_core& one, Facts& facts) {
+    facts.object = text("broadcast", one.queue_.name, &one);
   }
   static void tell(const wait_group& group, Facts& facts) {
     facts.object = text("wait_group", group.countdown_.queue_.name, &group,
@@ -119,6 +133,9 @@ void tell_wait(const sched::Goroutine* g, sched::WaitFacts& facts) {
     case kSharedMutexWrite: return tell_as(static_cast<const shared_mutex*>(nullptr));
     case kCondition:        return tell_as(static_cast<const detail::condition_core*>(nullptr));
     case kSemaphore:        return tell_as(static_cast<const detail::semaphore_core*>(nullptr));
+    case kWeighted:         return tell_as(static_cast<const detail::weighted_wait*>(nullptr));
+    case kWatch:            return tell_as(static_cast<const detail::watch_core*>(nullptr));
+    case kBroadcast:        return tell_as(static_cast<const detail::broadcast_core*>(nullptr));
     case kWaitGroup:        return tell_as(static_cast<const wait_group*>(nullptr));
     case kLatch:            return tell_as(static_cast<const latch*>(nullptr));
     case kEvent:            return tell_as(static_cast<const event*>(nullptr));

@@ -68,10 +68,13 @@ enum class WaitReason : std::uint8_t {
   kSharedMutexWrite,
   kCondition,
   kSemaphore,
+  kWeighted,
   kLatch,
   kBarrier,
   kOnce,
   kFuture,
+  kWatch,
+  kBroadcast,
   kGroupLimit,
   kRead,
   kWrite,
@@ -99,10 +102,13 @@ constexpr const char* name_of(WaitReason reason) noexcept {
     case kSharedMutexWrite: return "shared mutex lock";
     case kCondition:        return "condition variable wait";
     case kSemaphore:        return "semaphore acquire";
+    case kWeighted:         return "weighted semaphore acquire";
     case kLatch:            return "latch wait";
     case kBarrier:          return "barrier wait";
     case kOnce:             return "call_once";
     case kFuture:           return "future";
+    case kWatch:            return "watch change";
+    case kBroadcast:        return "broadcast receive";
     case kGroupLimit:       return "group limit";
     case kRead:             return "I/O read";
     case kWrite:            return "I/O write";

@@ -214,6 +214,7 @@ std::vector<std::string> trace_reasons() {
       case WaitReason::kWaitGroup:
       case WaitReason::kCondition:
       case WaitReason::kSemaphore:
+      case WaitReason::kWeighted:
       case WaitReason::kLatch:
       case WaitReason::kBarrier:
       case WaitReason::kOnce:             text = "sync: " + text; break;

@@ -167,6 +167,11 @@ WEFT_CASE(join_cycle) {
 // check: stderr "timed" \[mutex lock\]:\n  waits for mutex "slot" \(0x[0-9a-f]+\), held by goroutine \d+ "main"
 // check: stderr "condition" \[condition variable wait\]:\n  waits for condition_variable "not full" \(0x
 // check: stderr "semaphore" \[semaphore acquire\]:\n  waits for semaphore "tokens" \(0x[0-9a-f]+: 0 permits\)
+// check: stderr "weighted" \[weighted semaphore acquire\]:\n  waits for weighted_semaphore "megabytes" \(0x[0-9a-f]+: 3 wanted, 2 of 4 free\)
+// check: stderr "weighted with a context" \[weighted semaphore acquire\]:\n  waits for weighted_semaphore "megabytes" \(0x[0-9a-f]+: 1 wanted, 2 of 4 free\)
+// check: stderr "watch" \[watch change\]:\n  waits for watch "configuration" \(0x
+// check: stderr "broadcast" \[broadcast receive\]:\n  waits for broadcast "prices" \(0x
+// check: stderr "watch or broadcast" \[select\]:\n  waits for a receive from chan "configuration" \(0x[0-9a-f]+: unbuffered\) or a receive from chan "prices" \(0x
 // check: stderr "latch" \[latch wait\]:\n  waits for latch "start" \(0x[0-9a-f]+: 3 missing\)
 // check: stderr "barrier" \[barrier wait\]:\n  waits for barrier "phase" \(0x[0-9a-f]+: 4 of 5 missing\)
 // check: stderr "event" \[event\]:\n  waits for event "go" \(0x[0-9a-f]+: not set\)
@@ -207,7 +212,7 @@ WEFT_CASE(everything) {
     tree.lock();
     tree.lock();
     slot.lock();
-    const auto named = [](const char* name, auto f) { weft::go(weft::go_options{.name = name}, f); };
+    const auto named = [](const char* name, auto f) { weft::go(weft::go_options{.name = name}, std::move(f)); };
     named("shared writer", [&] { table.lock(); });
     named("shared reader", [&] { index.lock_shared(); });
     named("recursive", [&] { tree.lock(); });
@@ -217,6 +222,23 @@ WEFT_CASE(everything) {
       not_full.wait(lock);
     });
     named("semaphore", [&] { tokens.acquire(); });
+    weft::weighted_semaphore megabytes(4, "megabytes");
+    megabytes.acquire(2);
+    weft::event has_queued;
+    named("weighted", [&] {
+      has_queued.set();
+      megabytes.acquire(3);
+    });
+    has_queued.wait();
+    while (megabytes.try_acquire()) megabytes.release();  // not before it waits
+    named("weighted with a context", [&] { static_cast<void>(megabytes.acquire(group.ctx(), 1)); });
+    weft::watch<int> configuration(1, "configuration");
+    weft::broadcast<int> prices(4, "prices");
+    named("watch", [seen = configuration.subscribe()]() mutable { seen.changed(); });
+    named("broadcast", [receiver = prices.subscribe()]() mutable { receiver.recv(); });
+    named("watch or broadcast", [seen = configuration.subscribe(), receiver = prices.subscribe()]() mutable {
+      weft::select(weft::on_changed(seen), weft::on_recv(receiver));
+    });
     named("latch", [&] { start.wait(); });
     named("barrier", [&] { phase.arrive_and_wait(); });
     named("event", [&] { go.wait(); });
