@@ -21,6 +21,7 @@
 //              "unix" (stream), "unixgram": a path, or "@name" for the abstract namespace.
 //   Errors     std::system_error, or the overload with a trailing std::error_code&. errc::timed_out: the deadline has passed.
 //              errc::bad_file_descriptor: used after close(), or closed while waiting. With a context: its err().
+//              errc::invalid_argument: no such network, or a text that is no address; without the overload std::invalid_argument.
 //   Sharing    reading and writing may go on at once, and any number of goroutines may call; each side serves one call at a time.
 //              close() wakes all of them. Deadlines are absolute and may be changed while calls wait; time_point::max(): none.
 namespace weft::net {
@@ -55,6 +56,7 @@ std::vector<address> lookup_host(std::string_view name, std::error_code& error);
 std::vector<address> lookup_host(const context& ctx, std::string_view name, std::error_code& error);
 // Numeric addresses only ("127.0.0.1:80", "[::1]:80", "/path", "@name").
 address parse_address(std::string_view network, std::string_view text);
+address parse_address(std::string_view network, std::string_view text, std::error_code& error);
 
 class conn {
  public:

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "weft/detail/io_handle.h"
 
+#include <stdexcept>
 #include <string>
 
+#include "api/address_error.h"
 #include "service/netpoll.h"
 
 namespace weft::detail {
@@ -33,6 +35,7 @@ void io_handle::set_deadline(bool reading, bool writing, time_point when) noexce
 
 void throw_io_error(std::error_code error, const char* what) {
   std::string text = std::string("weft: ") + what;
+  if (error.category() == net::address_category()) throw std::invalid_argument(text + ": " + error.message());
   if (error == std::errc::bad_file_descriptor) text += ": use of closed connection";
   throw std::system_error(error, text);
 }

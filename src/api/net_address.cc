@@ -8,6 +8,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "api/address_error.h"
 #include "api/socket.h"
 
 namespace weft::net {
@@ -27,6 +28,54 @@ std::string unix_path(const address& from) {
   const std::size_t size = from.size() - kPath;
   if (path[0] == '\0') return "@" + std::string(path + 1, size - 1);
   return {path, strnlen(path, size)};
+}
+
+// A number, or what may be the name of a service. The resolver is asked for names only: it takes "-1", "+80" and "65616" for
+// numbers, and what does not fit modulo 65536.
+std::error_code check_port(HostAndPort& parts) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (parts.port.empty()) return make_error(AddressError::kForm);
+  if (std::any_of(parts.port.begin(), parts.port.end(), is_letter)) return {};
+  parts.is_number = true;
+  std::uint16_t value = 0;
+  const char* end = parts.port.data() + parts.port.size();
+  const auto result = std::from_chars(parts.port.data(), end, value);
+  if (result.ptr == end && result.ec == std::errc()) return {};
+  return make_error(AddressError::kPort);
+}
+
+// The interface's number of "fe80::1%eth0" or "fe80::1%2".
+bool parse_zone(const std::string& zone, std::uint32_t& out) {
+  out = if_nametoindex(zone.c_str());
+  if (out != 0) return true;
+  const char* end = zone.data() + zone.size();
+  const auto result = std::from_chars(zone.data(), end, out);
+  return !zone.empty() && result.ptr == end && result.ec == std::errc() && out != 0;
+}
+
+std::error_code parse_numeric(const Network& network, HostAndPort parts, address& out) {
+  if (!parts.is_number) return make_error(AddressError::kNotNumeric);
+  std::uint16_t port = 0;
+  std::from_chars(parts.port.data(), parts.port.data() + parts.port.size(), port);
+  sockaddr_in v4{};
+  sockaddr_in6 v6{};
+  if (network.family != AF_INET6 && inet_pton(AF_INET, parts.host.c_str(), &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(port);
+    out = {&v4, sizeof v4};
+    return {};
+  }
+  const std::size_t percent = parts.host.find('%');
+  if (percent != std::string::npos) {
+    if (!parse_zone(parts.host.substr(percent + 1), v6.sin6_scope_id)) return make_error(AddressError::kNotNumeric);
+    parts.host.resize(percent);
+  }
+  if (network.family == AF_INET || inet_pton(AF_INET6, parts.host.c_str(), &v6.sin6_addr) != 1)
+    return make_error(AddressError::kNotNumeric);
+  v6.sin6_family = AF_INET6;
+  v6.sin6_port = htons(port);
+  out = {&v6, sizeof v6};
+  return {};
 }
 
 }  // namespace
@@ -78,17 +127,16 @@ int address::compare(const address& other) const noexcept {
   return std::memcmp(bytes_, other.bytes_, size_);
 }
 
-bool split(std::string_view text, HostAndPort& out) {
+std::error_code split(std::string_view text, HostAndPort& out) {
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return false;
+  if (colon == std::string_view::npos || text.find('\0') != std::string_view::npos) return make_error(AddressError::kForm);
   std::string_view host = text.substr(0, colon);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find_first_of(":[]") != std::string_view::npos) {
-    return false;  // an IPv6 address needs its brackets
-  }
-  out = {std::string(host), std::string(text.substr(colon + 1))};
-  return !out.port.empty() && host.find('\0') == std::string_view::npos;
+  const bool bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  // An IPv6 address needs its brackets.
+  if (host.find_first_of(bracketed ? "[]" : ":[]") != std::string_view::npos) return make_error(AddressError::kForm);
+  out = {std::string(host), std::string(text.substr(colon + 1)), false};
+  return check_port(out);
 }
 
 bool parse_network(std::string_view name, Network& out) {
@@ -108,10 +156,6 @@ bool parse_network(std::string_view name, Network& out) {
   return false;
 }
 
-void throw_unknown_network(std::string_view name, const char* accepted) {
-  throw std::invalid_argument("weft: unknown network '" + std::string(name) + "': use " + accepted);
-}
-
 bool unix_address(std::string_view path, address& out) {
   sockaddr_un raw{};
   raw.sun_family = AF_UNIX;
@@ -124,44 +168,26 @@ bool unix_address(std::string_view path, address& out) {
   return true;
 }
 
-address parse_address(std::string_view network_name, std::string_view text) {
+address parse_address(std::string_view network_name, std::string_view text, std::error_code& error) {
+  error.clear();
   Network network;
-  if (!parse_network(network_name, network))
-    throw_unknown_network(network_name, "tcp, udp (with 4 or 6), unix or unixgram");
   address result;
-  if (network.is_unix()) {
-    if (!unix_address(text, result))
-      throw std::invalid_argument("weft: '" + std::string(text) + "' is no path for a socket");
-    return result;
-  }
   HostAndPort parts;
-  std::uint16_t port = 0;
-  const bool whole = split(text, parts);
-  const char* end = parts.port.data() + parts.port.size();
-  const auto number = std::from_chars(parts.port.data(), end, port);
-  if (whole && number.ptr == end && number.ec == std::errc()) {
-    sockaddr_in v4{};
-    sockaddr_in6 v6{};
-    if (network.family != AF_INET6 && inet_pton(AF_INET, parts.host.c_str(), &v4.sin_addr) == 1) {
-      v4.sin_family = AF_INET;
-      v4.sin_port = htons(port);
-      return {&v4, sizeof v4};
-    }
-    const std::size_t percent = parts.host.find('%');
-    if (percent != std::string::npos) {
-      const std::string scope = parts.host.substr(percent + 1);
-      v6.sin6_scope_id = if_nametoindex(scope.c_str());
-      if (v6.sin6_scope_id == 0) std::from_chars(scope.data(), scope.data() + scope.size(), v6.sin6_scope_id);
-      parts.host.resize(percent);
-    }
-    if (network.family != AF_INET && inet_pton(AF_INET6, parts.host.c_str(), &v6.sin6_addr) == 1) {
-      v6.sin6_family = AF_INET6;
-      v6.sin6_port = htons(port);
-      return {&v6, sizeof v6};
-    }
+  if (!parse_network(network_name, network)) {
+    error = make_error(AddressError::kNetwork);
+  } else if (network.is_unix()) {
+    if (!unix_address(text, result)) error = make_error(AddressError::kPath);
+  } else if (error = split(text, parts); !error) {
+    error = parse_numeric(network, std::move(parts), result);
   }
-  throw std::invalid_argument("weft: '" + std::string(text) + "' is no numeric address of " +
-                              std::string(network_name) + ": expected 127.0.0.1:80 or [::1]:80");
+  return result;
+}
+
+address parse_address(std::string_view network, std::string_view text) {
+  std::error_code error;
+  const address result = parse_address(network, text, error);
+  if (error) detail::throw_io_error(error, ("parse_address " + std::string(network) + " " + std::string(text)).c_str());
+  return result;
 }
 
 }  // namespace weft::net

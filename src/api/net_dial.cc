@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "api/address_error.h"
 #include "api/socket.h"
 #include "api/start.h"
 #include "os/clock.h"
@@ -148,8 +149,10 @@ conn dial_until(const context& ctx, std::string_view network_name, std::string_v
                 std::error_code& error) {
   error.clear();
   Network network;
-  if (!parse_network(network_name, network))
-    throw_unknown_network(network_name, "tcp, tcp4, tcp6, udp, udp4, udp6, unix or unixgram");
+  if (!parse_network(network_name, network)) {
+    error = make_error(AddressError::kNetwork);
+    return {};
+  }
   const std::int64_t deadline_ns = detail::deadline_at(deadline);
   api::ensure_started();
   const std::vector<address> addresses = resolve(network, where, false, ctx, deadline_ns, error);
@@ -169,7 +172,7 @@ conn dial(const context& ctx, std::string_view network, std::string_view where, 
 conn dial(const context& ctx, std::string_view network, std::string_view where) {
   std::error_code error;
   conn made = dial(ctx, network, where, error);
-  detail::throw_if(error, ("dial " + std::string(where)).c_str());
+  if (error) detail::throw_io_error(error, ("dial " + std::string(where)).c_str());
   return made;
 }
 conn dial(std::string_view network, std::string_view where) { return dial(context::background(), network, where); }

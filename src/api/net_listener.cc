@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
+#include "api/address_error.h"
 #include "api/socket.h"
 
 namespace weft::net {
@@ -80,17 +81,15 @@ Bound bind_to(const Network& network, std::string_view where, const listen_optio
   return bound;
 }
 
-Network require_network(std::string_view name, int type, const char* accepted) {
-  Network network;
-  if (!parse_network(name, network) || network.type != type) throw_unknown_network(name, accepted);
-  return network;
-}
-
 }  // namespace
 
 listener listen(std::string_view network_name, std::string_view where, const listen_options& options,
                 std::error_code& error) {
-  const Network network = require_network(network_name, SOCK_STREAM, "tcp, tcp4, tcp6 or unix");
+  Network network;
+  if (!parse_network(network_name, network) || network.type == SOCK_DGRAM) {
+    error = make_error(AddressError::kStreamNetwork);
+    return {};
+  }
   Bound bound = bind_to(network, where, options, error);
   if (error) return {};
   return socket_access::make_listener(bound.descriptor, std::move(bound.unlink));
@@ -99,12 +98,16 @@ listener listen(std::string_view network_name, std::string_view where, const lis
 listener listen(std::string_view network, std::string_view where, const listen_options& options) {
   std::error_code error;
   listener made = listen(network, where, options, error);
-  detail::throw_if(error, ("listen " + std::string(network) + " " + std::string(where)).c_str());
+  if (error) detail::throw_io_error(error, ("listen " + std::string(network) + " " + std::string(where)).c_str());
   return made;
 }
 
 packet_conn listen_packet(std::string_view network_name, std::string_view where, std::error_code& error) {
-  const Network network = require_network(network_name, SOCK_DGRAM, "udp, udp4, udp6 or unixgram");
+  Network network;
+  if (!parse_network(network_name, network) || network.type != SOCK_DGRAM) {
+    error = make_error(AddressError::kPacketNetwork);
+    return {};
+  }
   Bound bound = bind_to(network, where, {}, error);
   if (error) return {};
   return socket_access::make_packet_conn(bound.descriptor, std::move(bound.unlink));
@@ -113,7 +116,7 @@ packet_conn listen_packet(std::string_view network_name, std::string_view where,
 packet_conn listen_packet(std::string_view network, std::string_view where) {
   std::error_code error;
   packet_conn made = listen_packet(network, where, error);
-  detail::throw_if(error, ("listen_packet " + std::string(network) + " " + std::string(where)).c_str());
+  if (error) detail::throw_io_error(error, ("listen_packet " + std::string(network) + " " + std::string(where)).c_str());
   return made;
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <netdb.h>
 #include <netinet/in.h>
-#include <charconv>
 #include <memory>
-#include <stdexcept>
 
+#include "api/address_error.h"
 #include "api/socket.h"
 #include "api/start.h"
 #include "os/clock.h"
@@ -92,13 +91,6 @@ std::vector<address> ask(std::string host, std::string port, const addrinfo& hin
   return result;
 }
 
-bool is_number(const std::string& port) {
-  std::uint16_t value = 0;
-  const char* end = port.data() + port.size();
-  const auto result = std::from_chars(port.data(), end, value);
-  return result.ptr == end && result.ec == std::errc();
-}
-
 }  // namespace
 
 std::vector<address> resolve(const Network& network, std::string_view where, bool passive, const context& ctx,
@@ -106,19 +98,19 @@ std::vector<address> resolve(const Network& network, std::string_view where, boo
   error.clear();
   if (network.is_unix()) {
     address path;
-    if (!unix_address(where, path))
-      throw std::invalid_argument("weft: '" + std::string(where) +
-                                  "' is no path for a socket (1 to 107 bytes, or @name)");
+    if (!unix_address(where, path)) {
+      error = make_error(AddressError::kPath);
+      return {};
+    }
     return {path};
   }
   HostAndPort parts;
-  if (!split(where, parts))
-    throw std::invalid_argument("weft: '" + std::string(where) +
-                                "' is no address: expected host:port, [::1]:port or :port");
+  error = split(where, parts);
+  if (error) return {};
   addrinfo hints{};
   hints.ai_family = network.family;
   hints.ai_socktype = network.type;
-  hints.ai_flags = AI_NUMERICHOST | (passive ? AI_PASSIVE : 0) | (is_number(parts.port) ? AI_NUMERICSERV : 0);
+  hints.ai_flags = AI_NUMERICHOST | (passive ? AI_PASSIVE : 0) | (parts.is_number ? AI_NUMERICSERV : 0);
   // What needs no look-up is answered here; a name fails at once. Every interface: the address for both families first.
   if (passive && parts.host.empty() && network.family == AF_UNSPEC) {
     std::vector<address> both;
@@ -138,8 +130,10 @@ std::vector<address> resolve(const Network& network, std::string_view where, boo
 
 std::vector<address> lookup_host(const context& ctx, std::string_view name, std::error_code& error) {
   error.clear();
-  if (name.empty() || name.find('\0') != std::string_view::npos)
-    throw std::invalid_argument("weft: lookup_host: a name is empty or contains a null byte");
+  if (name.empty() || name.find('\0') != std::string_view::npos) {
+    error = make_error(AddressError::kName);
+    return {};
+  }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;  // else each address comes once for each type
   return ask(std::string(name), {}, hints, ctx, os::kForever, error);
@@ -150,7 +144,7 @@ std::vector<address> lookup_host(std::string_view name, std::error_code& error) 
 std::vector<address> lookup_host(std::string_view name) {
   std::error_code error;
   std::vector<address> result = lookup_host(name, error);
-  detail::throw_if(error, ("lookup_host " + std::string(name)).c_str());
+  if (error) detail::throw_io_error(error, ("lookup_host " + std::string(name)).c_str());
   return result;
 }
 

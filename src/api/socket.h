@@ -109,20 +109,20 @@ Descriptor* adopt_or_close(int fd, std::error_code& error);
 // The same for a descriptor of the user's, which it makes non-blocking; it stays the user's if that fails.
 Descriptor* adopt_foreign(int fd, std::error_code& error);
 
-// "host:port" and the like, split; the port may be a service's name.
+// "host:port" and the like, split. The port is a number from 0 to 65535, or else the name of a service.
 struct HostAndPort {
   std::string host, port;
+  bool is_number = false;
 };
-bool split(std::string_view text, HostAndPort& out);
+std::error_code split(std::string_view text, HostAndPort& out);
 
 struct Network {
   int family = 0;  // AF_UNSPEC: both
   int type = 0;
   bool is_unix() const noexcept { return family == AF_UNIX; }
 };
-// False: no such network; `packets`: those of listen_packet are meant.
+// False: no such network.
 bool parse_network(std::string_view name, Network& out);
-[[noreturn]] void throw_unknown_network(std::string_view name, const char* accepted);
 
 // The addresses to listen on or dial. Names are looked up by a thread of their own until ctx or the deadline says no.
 std::vector<address> resolve(const Network& network, std::string_view where, bool passive, const context& ctx,

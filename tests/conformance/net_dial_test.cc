@@ -85,16 +85,4 @@ TEST_P(NetDial, dials_names_and_all_their_addresses) {
   });
 }
 
-TEST(NetAddress, prints_and_parses) {
-  for (const char* text : {"127.0.0.1:80", "[::1]:443", "[fe80::1%lo]:1"})
-    EXPECT_EQ(net::parse_address("tcp", text).to_string(), text);
-  EXPECT_EQ(net::parse_address("unix", "/run/x").to_string(), "/run/x");
-  EXPECT_EQ(net::parse_address("unix", "@abstract").to_string(), "@abstract");
-  EXPECT_EQ(net::address().to_string(), "");
-  EXPECT_LT(net::parse_address("tcp", "127.0.0.1:1"), net::parse_address("tcp", "127.0.0.1:2"));
-  for (const char* bad : {"", "1.2.3.4", "1.2.3.4:x", "1.2.3.4:70000", "::1:80", "localhost:80"})
-    EXPECT_THROW(net::parse_address("tcp", bad), std::invalid_argument) << bad;
-  EXPECT_THROW(net::parse_address("unix", std::string(200, 'x')), std::invalid_argument);
-}
-
 }  // namespace

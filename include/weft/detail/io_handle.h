@@ -34,7 +34,7 @@ class io_handle {
   void* descriptor_ = nullptr;
 };
 
-// std::system_error: `what` says what was attempted.
+// std::system_error, or std::invalid_argument for what is no address: `what` says what was attempted.
 [[noreturn]] void throw_io_error(std::error_code error, const char* what);
 inline void throw_if(std::error_code error, const char* what) {
   if (error) [[unlikely]]
