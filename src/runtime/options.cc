@@ -10,6 +10,8 @@
 #include <limits>
 #include <system_error>
 
+#include "runtime/variable_names.h"
+
 namespace weft::runtime {
 namespace {
 
@@ -111,12 +113,19 @@ class Parser {
     read_debug();
     return std::move(parsed_);
   }
+  // All that parse() asks for: the variables that this runtime has.
+  const std::vector<std::string_view>& known() const { return known_; }
 
  private:
+  const char* look_up(const char* name) {
+    known_.push_back(name);
+    return lookup_(name);
+  }
+
   // Stores convert(value) in `out`; the first value that cannot be used becomes the error.
   template <class T, class Convert>
   void read(const char* name, const std::string& accepted, std::optional<T>& out, Convert convert) {
-    const char* const value = lookup_(name);
+    const char* const value = look_up(name);
     if (value == nullptr || !parsed_.ok()) return;
     out = convert(std::string_view(value));
     if (!out) fail(name, value, accepted);
@@ -134,7 +143,7 @@ class Parser {
   }
 
   void read_debug() {
-    const char* const value = lookup_("WEFT_DEBUG");
+    const char* const value = look_up("WEFT_DEBUG");
     if (value == nullptr) return;
     std::string_view rest = value;
     while (!rest.empty()) {
@@ -220,6 +229,7 @@ class Parser {
   }
 
   const Lookup& lookup_;
+  std::vector<std::string_view> known_;
   Parsed parsed_;
 };
 
@@ -261,10 +271,26 @@ std::string quote_for_message(std::string_view value) {
   return out + "\"";
 }
 
-Parsed parse_environment(const Lookup& lookup) { return Parser(lookup).parse(); }
+Parsed parse_environment(const Lookup& lookup, const std::vector<std::string>& names) {
+  Parser parser(lookup);
+  Parsed parsed = parser.parse();
+  for (const std::string& name : names) {
+    if (is_known_name(name, parser.known())) continue;
+    parsed.warnings.push_back("weft: unknown variable " + quote_for_message(name) + " ignored; the nearest name is " +
+                              std::string(nearest_name(name, parser.known())));
+  }
+  return parsed;
+}
 
 Settings settings_from_environment_or_exit() {
-  Parsed parsed = parse_environment([](const char* name) -> const char* { return secure_getenv(name); });
+  const auto get = [](const char* name) -> const char* { return secure_getenv(name); };
+  std::vector<std::string> names;
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
+    const std::string_view entry = *each;
+    std::string name(entry.substr(0, entry.find('=')));
+    if (name.starts_with("WEFT_") && get(name.c_str()) != nullptr) names.push_back(std::move(name));
+  }
+  Parsed parsed = parse_environment(get, names);
   for (std::string& warning : parsed.warnings) print_line(std::move(warning));
   if (!parsed.ok()) {
     print_line(std::move(parsed.error));

@@ -12,7 +12,8 @@
 //   Job       turn variables into settings, or say in one line what is wrong and what would be right.
 //   Rule      a value that cannot be used stops the program at start (exit status 2): never silently
 //             ignored. The one exception is WEFT_DEBUG, where an unknown key or a missing value is a
-//             warning and the rest still counts.
+//             warning and the rest still counts. A variable that begins with WEFT_ and that neither the runtime nor
+//             weft's tools know is a warning, too: probably a typo.
 //   Numbers   plain base 10: no sign, no space, no 0x, no exponent, no overflow.
 namespace weft::runtime {
 
@@ -62,8 +63,8 @@ struct Parsed {
 // Returns the value of a variable, or null when it is not set.
 using Lookup = std::function<const char*(const char* name)>;
 
-// A pure function of `lookup`: prints nothing, ends nothing.
-Parsed parse_environment(const Lookup& lookup);
+// A pure function of its arguments: prints nothing, ends nothing. `names` are those of all variables that begin with WEFT_.
+Parsed parse_environment(const Lookup& lookup, const std::vector<std::string>& names = {});
 
 // The process's environment; warnings and errors go to standard error, an error ends the process with status
 // 2 at once (no destructors: other threads may be running). A set-user-id program takes nothing from its

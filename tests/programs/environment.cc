@@ -48,6 +48,17 @@ std::vector<int> usable_cpus() {
 // check: not-stderr .
 // check: run WEFT_PREEMPT=on WEFT_STACK_SIZE=1M WEFT_SLICE=1000 --case=show
 // check: stdout policy classic$
+// check: run WEFT_MAXPROCS=3 WEFT_BUILD_DIR=/x WEFT_JOBS=2 WEFT_NO_INSTALL=1 WEFT_LOG_BUILDS=1 WEFT_TEST_X=1 --case=show
+// check: stdout ^maxprocs 3 policy classic$
+// check: not-stderr .
+// check: run WEFT_MAXPROC=3 WEFT_POLICY=global --case=show
+// check: stdout policy global$
+// check: first-stderr weft: unknown variable "WEFT_MAXPROC" ignored; the nearest name is WEFT_MAXPROCS
+// check: not-stderr (?s)\n.
+// check: run WEFT_FOO=1 --case=show
+// check: stdout policy classic$
+// check: first-stderr weft: unknown variable "WEFT_FOO" ignored; the nearest name is WEFT_.*
+// check: not-stderr (?s)\n.
 // check: run WEFT_MAXPROCS=abc --case=show
 // check: exit 2
 // check: first-stderr weft: WEFT_MAXPROCS="abc" cannot be used; accepted: a number from 1 to 1024, written in base 10
