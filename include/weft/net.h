@@ -273,7 +273,20 @@ listener listen(std::string_view network, std::string_view where, const listen_o
 packet_conn listen_packet(std::string_view network, std::string_view where);
 packet_conn listen_packet(std::string_view network, std::string_view where, std::error_code& error);
 
+struct dial_options {
+  // Where the connection comes from: "192.0.2.1:0", "[::1]:0", ":4000"; with Unix sockets a path, which stays when the connection
+  // is closed, or "@name". Empty: the system chooses. Addresses of another family than all of these are not tried.
+  std::string local_address{};
+  std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();            // for everything together
+  std::chrono::nanoseconds fallback_delay = std::chrono::milliseconds(250);  // then the next address is tried beside the last
+};
+
 // Tries all addresses of the name, the next one when the last has failed or taken 250 ms; the first connection wins.
+conn dial(std::string_view network, std::string_view where, const dial_options& options);
+conn dial(std::string_view network, std::string_view where, const dial_options& options, std::error_code& error);
+conn dial(const context& ctx, std::string_view network, std::string_view where, const dial_options& options);
+conn dial(const context& ctx, std::string_view network, std::string_view where, const dial_options& options,
+          std::error_code& error);
 conn dial_until(const context& ctx, std::string_view network, std::string_view where, time_point deadline,
                 std::error_code& error);
 conn dial(std::string_view network, std::string_view where);

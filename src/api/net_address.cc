@@ -147,6 +147,7 @@ bool parse_network(std::string_view name, Network& out) {
       {"tcp", {AF_UNSPEC, SOCK_STREAM}}, {"tcp4", {AF_INET, SOCK_STREAM}},    {"tcp6", {AF_INET6, SOCK_STREAM}},
       {"udp", {AF_UNSPEC, SOCK_DGRAM}},  {"udp4", {AF_INET, SOCK_DGRAM}},     {"udp6", {AF_INET6, SOCK_DGRAM}},
       {"unix", {AF_UNIX, SOCK_STREAM}},  {"unixgram", {AF_UNIX, SOCK_DGRAM}},
+      {"unixpacket", {AF_UNIX, SOCK_SEQPACKET}},
   };
   for (const auto& known : kNetworks)
     if (known.name == name) {

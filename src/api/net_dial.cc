@@ -22,7 +22,6 @@
 namespace weft::net {
 namespace {
 
-constexpr auto kNextAttempt = std::chrono::milliseconds(250);
 constexpr std::int64_t kFirstPauseNs = 500'000, kLongestPauseNs = 50'000'000;
 
 int pending_error(int fd) noexcept {
@@ -56,6 +55,14 @@ int finish_connecting(Operation& operation, const address& to) noexcept {
   }
 }
 
+int bind_locally(int fd, const address& from) noexcept {
+  const int on = 1;  // a port that is not named is chosen when the peer is known: it need not be free towards all others
+  if (from.family() != AF_UNIX && from.port() == 0)
+    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+  return static_cast<int>(-system_call(
+      [&] { return bind(fd, static_cast<const sockaddr*>(from.data()), static_cast<socklen_t>(from.size())); }));
+}
+
 struct Outcome {
   conn made;
   std::error_code error;
@@ -72,28 +79,44 @@ std::vector<address> interleave(const std::vector<address>& sorted) {
   return result;
 }
 
-conn race(const std::vector<address>& addresses, int type, const context& ctx, std::int64_t deadline_ns,
-          std::error_code& error) {
+// Where to, and where from: empty, if the system chooses.
+struct Route {
+  address to, from;
+};
+
+// A way to each address for which there is a local one.
+std::vector<Route> routes(const std::vector<address>& to, const std::vector<address>& from) {
+  std::vector<Route> result;
+  for (const address& each : to) {
+    const auto own = std::find_if(from.begin(), from.end(), [&](const address& a) { return a.family() == each.family(); });
+    if (from.empty()) result.push_back({each, {}});
+    if (own != from.end()) result.push_back({each, *own});
+  }
+  return result;
+}
+
+conn race(const std::vector<Route>& ways, int type, const context& ctx, std::int64_t deadline_ns,
+          std::chrono::nanoseconds next_attempt, std::error_code& error) {
   const auto cancellable = with_cancel(ctx);
   const context& racing = cancellable.first;
-  chan<Outcome> outcomes(addresses.size());
+  chan<Outcome> outcomes(ways.size());
   std::size_t started = 0, failed = 0;
   std::error_code first_error;
   conn winner;
   const auto start_next = [&] {
-    go([outcomes, to = addresses[started], type, racing, deadline_ns]() mutable {
+    go([outcomes, way = ways[started], type, racing, deadline_ns]() mutable {
       Outcome outcome;
-      Descriptor* descriptor = connect_to(to, type, &racing, deadline_ns, outcome.error);
+      Descriptor* descriptor = connect_to(way.to, way.from, type, &racing, deadline_ns, outcome.error);
       if (descriptor != nullptr) outcome.made = socket_access::make_conn(descriptor, type == SOCK_STREAM);
       outcomes.send(std::move(outcome));
     });
     ++started;
   };
   start_next();
-  while (!winner && failed < addresses.size()) {
+  while (!winner && failed < ways.size()) {
     recv_result<Outcome> result{chan_status::empty, std::nullopt};
-    if (started < addresses.size()) {
-      result = outcomes.recv_for(kNextAttempt);
+    if (started < ways.size()) {
+      result = outcomes.recv_for(next_attempt);
     } else {
       result = {chan_status::received, outcomes.recv()};
     }
@@ -108,7 +131,7 @@ conn race(const std::vector<address>& addresses, int type, const context& ctx, s
       if (!first_error) first_error = result.value->error;
       const bool hopeless = ctx.cancelled() || (deadline_ns != os::kForever && os::now_ns() >= deadline_ns);
       if (hopeless) break;
-      if (started < addresses.size()) start_next();
+      if (started < ways.size()) start_next();
     }
   }
   cancellable.second();
@@ -118,7 +141,7 @@ conn race(const std::vector<address>& addresses, int type, const context& ctx, s
 
 }  // namespace
 
-Descriptor* connect_to(const address& to, int type, const context* ctx, std::int64_t deadline_ns,
+Descriptor* connect_to(const address& to, const address& from, int type, const context* ctx, std::int64_t deadline_ns,
                        std::error_code& error) {
   const ssize_t fd = system_call([&] { return socket(to.family(), type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
   if (fd < 0) {
@@ -129,6 +152,14 @@ Descriptor* connect_to(const address& to, int type, const context* ctx, std::int
     const int on = 1;
     setsockopt(static_cast<int>(fd), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(static_cast<int>(fd), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  }
+  if (from) {
+    const int number = bind_locally(static_cast<int>(fd), from);
+    if (number != 0) {
+      ::close(static_cast<int>(fd));
+      error = error_from(number);
+      return nullptr;
+    }
   }
   Descriptor* descriptor = adopt_or_close(static_cast<int>(fd), error);
   if (descriptor == nullptr) return nullptr;
@@ -145,22 +176,57 @@ Descriptor* connect_to(const address& to, int type, const context* ctx, std::int
   return descriptor;
 }
 
-conn dial_until(const context& ctx, std::string_view network_name, std::string_view where, time_point deadline,
-                std::error_code& error) {
+namespace {
+conn dial_by(const context& ctx, std::string_view network_name, std::string_view where, const dial_options& options,
+             std::int64_t deadline_ns, std::error_code& error) {
   error.clear();
   Network network;
   if (!parse_network(network_name, network)) {
     error = make_error(AddressError::kNetwork);
     return {};
   }
-  const std::int64_t deadline_ns = detail::deadline_at(deadline);
   api::ensure_started();
-  const std::vector<address> addresses = resolve(network, where, false, ctx, deadline_ns, error);
+  std::vector<address> local;
+  if (!options.local_address.empty()) local = resolve(network, options.local_address, true, ctx, deadline_ns, error);
   if (error) return {};
-  if (addresses.size() > 1) return race(interleave(addresses), network.type, ctx, deadline_ns, error);
-  Descriptor* descriptor = connect_to(addresses.front(), network.type, &ctx, deadline_ns, error);
+  const std::vector<address> remote = resolve(network, where, false, ctx, deadline_ns, error);
+  if (error) return {};
+  const std::vector<Route> ways = routes(interleave(remote), local);
+  if (ways.empty()) {
+    error = error_from(EAFNOSUPPORT);
+    return {};
+  }
+  if (ways.size() > 1) return race(ways, network.type, ctx, deadline_ns, options.fallback_delay, error);
+  Descriptor* descriptor = connect_to(ways[0].to, ways[0].from, network.type, &ctx, deadline_ns, error);
   return descriptor != nullptr ? socket_access::make_conn(descriptor, network.type == SOCK_STREAM && !network.is_unix())
                                : conn();
+}
+
+void throw_if_failed(const std::error_code& error, std::string_view where) {
+  if (error) detail::throw_io_error(error, ("dial " + std::string(where)).c_str());
+}
+}  // namespace
+
+conn dial_until(const context& ctx, std::string_view network, std::string_view where, time_point deadline,
+                std::error_code& error) {
+  return dial_by(ctx, network, where, {}, detail::deadline_at(deadline), error);
+}
+
+conn dial(const context& ctx, std::string_view network, std::string_view where, const dial_options& options,
+          std::error_code& error) {
+  return dial_by(ctx, network, where, options, detail::deadline_in(options.timeout), error);
+}
+conn dial(const context& ctx, std::string_view network, std::string_view where, const dial_options& options) {
+  std::error_code error;
+  conn made = dial(ctx, network, where, options, error);
+  throw_if_failed(error, where);
+  return made;
+}
+conn dial(std::string_view network, std::string_view where, const dial_options& options, std::error_code& error) {
+  return dial(context::background(), network, where, options, error);
+}
+conn dial(std::string_view network, std::string_view where, const dial_options& options) {
+  return dial(context::background(), network, where, options);
 }
 
 conn dial(std::string_view network, std::string_view where, std::error_code& error) {
@@ -172,7 +238,7 @@ conn dial(const context& ctx, std::string_view network, std::string_view where, 
 conn dial(const context& ctx, std::string_view network, std::string_view where) {
   std::error_code error;
   conn made = dial(ctx, network, where, error);
-  if (error) detail::throw_io_error(error, ("dial " + std::string(where)).c_str());
+  throw_if_failed(error, where);
   return made;
 }
 conn dial(std::string_view network, std::string_view where) { return dial(context::background(), network, where); }

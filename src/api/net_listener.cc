@@ -49,7 +49,7 @@ int bound_socket(const address& to, int type, const listen_options& options, boo
   if (type == SOCK_STREAM && to.family() != AF_UNIX) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const bool shared = !options.reuse_port || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0;
   if (shared && bind(fd, static_cast<const sockaddr*>(to.data()), static_cast<socklen_t>(to.size())) == 0) {
-    if (type != SOCK_STREAM) return fd;
+    if (type == SOCK_DGRAM) return fd;
     if (to.family() != AF_UNIX) set_stream_defaults(fd);
     if (::listen(fd, options.backlog) == 0) return fd;
   }

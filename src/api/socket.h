@@ -133,8 +133,8 @@ address local_address_of(int fd) noexcept;
 address remote_address_of(int fd) noexcept;
 void set_option(int fd, int level, int name, int value, const char* what);
 
-// One attempt to connect. Null: `error`.
-Descriptor* connect_to(const address& to, int type, const context* ctx, std::int64_t deadline_ns,
+// One attempt to connect, from an address of one's own unless `from` is empty. Null: `error`.
+Descriptor* connect_to(const address& to, const address& from, int type, const context* ctx, std::int64_t deadline_ns,
                        std::error_code& error);
 
 }  // namespace weft::net
