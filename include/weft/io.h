@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "weft/chan.h"
+#include "weft/detail/bytes.h"
 #include "weft/detail/clock.h"
 #include "weft/detail/deadline.h"
 #include "weft/detail/io_handle.h"
@@ -54,20 +55,18 @@ class file {
   }
   ~file() { close(); }
 
-  // 0 at the end of the file (or for an empty span).
-  std::size_t read(std::span<std::byte> buffer, std::error_code& error);
-  std::size_t read(std::span<std::byte> buffer);
-  std::size_t read(std::span<char> buffer) { return read(std::as_writable_bytes(buffer)); }
-  std::size_t read_at(std::uint64_t offset, std::span<std::byte> buffer, std::error_code& error);
-  std::size_t read_at(std::uint64_t offset, std::span<std::byte> buffer);
-  std::size_t read_at(std::span<std::byte> buffer, std::uint64_t offset) { return read_at(offset, buffer); }
+  // 0 at the end of the file (or for an empty buffer).
+  std::size_t read(detail::bytes_to_fill buffer, std::error_code& error);
+  std::size_t read(detail::bytes_to_fill buffer);
+  std::size_t read_at(std::uint64_t offset, detail::bytes_to_fill buffer, std::error_code& error);
+  std::size_t read_at(std::uint64_t offset, detail::bytes_to_fill buffer);
+  std::size_t read_at(detail::bytes_to_fill buffer, std::uint64_t offset) { return read_at(offset, buffer); }
   // All of it, or an error; the number tells how much was written.
-  std::size_t write(std::span<const std::byte> data, std::error_code& error);
-  std::size_t write(std::span<const std::byte> data);
-  std::size_t write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
-  std::size_t write_at(std::uint64_t offset, std::span<const std::byte> data, std::error_code& error);
-  std::size_t write_at(std::uint64_t offset, std::span<const std::byte> data);
-  std::size_t write_at(std::span<const std::byte> data, std::uint64_t offset) { return write_at(offset, data); }
+  std::size_t write(detail::bytes_to_write data, std::error_code& error);
+  std::size_t write(detail::bytes_to_write data);
+  std::size_t write_at(std::uint64_t offset, detail::bytes_to_write data, std::error_code& error);
+  std::size_t write_at(std::uint64_t offset, detail::bytes_to_write data);
+  std::size_t write_at(detail::bytes_to_write data, std::uint64_t offset) { return write_at(offset, data); }
   void sync();
   std::uint64_t size() const;
   void truncate(std::uint64_t bytes);

@@ -13,12 +13,16 @@
 #include <vector>
 
 #include "weft/context.h"
+#include "weft/detail/bytes.h"
 #include "weft/detail/clock.h"
 #include "weft/detail/io_handle.h"
+#include "weft/detail/pipe_handle.h"
 
 // Sockets whose blocking calls park the goroutine.
 //   Networks   "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6": addresses are "host:port", "[::1]:80", ":80" (every interface).
-//              "unix" (stream), "unixgram": a path, or "@name" for the abstract namespace.
+//              "unix" (stream), "unixpacket" (a connection of packets: a read gets one, what does not fit is lost), "unixgram":
+//              a path, or "@name" for the abstract namespace.
+//   Buffers    reads fill, and writes take, spans, arrays, vectors and strings of std::byte, char or unsigned char; literals, too.
 //   Errors     std::system_error, or the overload with a trailing std::error_code&. errc::timed_out: the deadline has passed.
 //              errc::bad_file_descriptor: used after close(), or closed while waiting. With a context: its err().
 //              errc::invalid_argument: no such network, or a text that is no address; without the overload std::invalid_argument.
@@ -65,28 +69,29 @@ class conn {
   static conn from_fd(int fd);
   static conn from_fd(int fd, std::error_code& error);
 
-  // 0 at the end of the stream (or for an empty span).
-  std::size_t read(std::span<std::byte> buffer, std::error_code& error) { return read_some(nullptr, buffer, error); }
-  std::size_t read(std::span<std::byte> buffer) {
+  // 0 at the end of the stream (or for an empty buffer).
+  std::size_t read(detail::bytes_to_fill buffer, std::error_code& error) {
+    return read_some(nullptr, buffer.span(), error);
+  }
+  std::size_t read(detail::bytes_to_fill buffer) {
     std::error_code error;
-    const std::size_t size = read_some(nullptr, buffer, error);
+    const std::size_t size = read_some(nullptr, buffer.span(), error);
     detail::throw_if(error, "read");
     return size;
   }
-  std::size_t read(std::span<char> buffer) { return read(std::as_writable_bytes(buffer)); }
-  std::size_t read(std::span<char> buffer, std::error_code& error) {
-    return read(std::as_writable_bytes(buffer), error);
+  std::size_t read(const context& ctx, detail::bytes_to_fill buffer, std::error_code& error) {
+    return read_some(&ctx, buffer.span(), error);
   }
-  std::size_t read(const context& ctx, std::span<std::byte> buffer, std::error_code& error) {
-    return read_some(&ctx, buffer, error);
-  }
-  std::size_t read(const context& ctx, std::span<std::byte> buffer);
+  std::size_t read(const context& ctx, detail::bytes_to_fill buffer);
   // Fills the buffer, unless the stream ends: how much there was.
-  std::size_t read_full(std::span<std::byte> buffer, std::error_code& error) { return fill(nullptr, buffer, error); }
-  std::size_t read_full(std::span<std::byte> buffer);
-  std::size_t read_full(const context& ctx, std::span<std::byte> buffer, std::error_code& error) {
-    return fill(&ctx, buffer, error);
+  std::size_t read_full(detail::bytes_to_fill buffer, std::error_code& error) {
+    return fill(nullptr, buffer.span(), error);
   }
+  std::size_t read_full(detail::bytes_to_fill buffer);
+  std::size_t read_full(const context& ctx, detail::bytes_to_fill buffer, std::error_code& error) {
+    return fill(&ctx, buffer.span(), error);
+  }
+  std::size_t read_full(const context& ctx, detail::bytes_to_fill buffer);
   std::size_t readv(std::span<const std::span<std::byte>> buffers, std::error_code& error) {
     return read_vectors(nullptr, buffers, error);
   }
@@ -96,20 +101,25 @@ class conn {
   }
 
   // All of it, or an error; the number tells how much was written.
-  std::size_t write_all(std::span<const std::byte> data, std::error_code& error) {
-    return write_whole(nullptr, data, error);
+  std::size_t write_all(detail::bytes_to_write data, std::error_code& error) {
+    return write_whole(nullptr, data.span(), error);
   }
-  void write_all(std::span<const std::byte> data);
-  void write_all(const context& ctx, std::span<const std::byte> data);
-  std::size_t write_all(const context& ctx, std::span<const std::byte> data, std::error_code& error) {
-    return write_whole(&ctx, data, error);
+  void write_all(detail::bytes_to_write data);
+  void write_all(const context& ctx, detail::bytes_to_write data);
+  std::size_t write_all(const context& ctx, detail::bytes_to_write data, std::error_code& error) {
+    return write_whole(&ctx, data.span(), error);
   }
-  std::size_t write(std::string_view text) {
-    write_all(std::as_bytes(std::span(text)));
-    return text.size();
+  std::size_t write(detail::bytes_to_write data) {
+    write_all(data);
+    return data.span().size();
   }
-  std::size_t write(std::string_view text, std::error_code& error) {
-    return write_all(std::as_bytes(std::span(text)), error);
+  std::size_t write(detail::bytes_to_write data, std::error_code& error) { return write_all(data, error); }
+  std::size_t write(const context& ctx, detail::bytes_to_write data) {
+    write_all(ctx, data);
+    return data.span().size();
+  }
+  std::size_t write(const context& ctx, detail::bytes_to_write data, std::error_code& error) {
+    return write_all(ctx, data, error);
   }
   // All buffers, in order, as one write if the kernel takes it.
   std::size_t writev(std::span<const std::span<const std::byte>> buffers, std::error_code& error) {
@@ -129,18 +139,21 @@ class conn {
     return send_part(&ctx, file, offset, count, error);
   }
 
-  void set_deadline(time_point when) { handle_.set_deadline(true, true, when); }
-  void set_read_deadline(time_point when) { handle_.set_deadline(true, false, when); }
-  void set_write_deadline(time_point when) { handle_.set_deadline(false, true, when); }
+  void set_deadline(time_point when) { set_deadlines(true, true, when); }
+  void set_read_deadline(time_point when) { set_deadlines(true, false, when); }
+  void set_write_deadline(time_point when) { set_deadlines(false, true, when); }
 
   void close_write();  // the peer sees the end of the stream, and may still write
   void close_read();
-  void close() { handle_.close(); }
-  bool is_open() const noexcept { return handle_.is_open(); }
+  void close() {
+    handle_.close();
+    pipe_.close();
+  }
+  bool is_open() const noexcept { return handle_.is_open() || pipe_.is_open(); }
   explicit operator bool() const noexcept { return is_open(); }
 
-  address local_address() const;
-  address remote_address() const;
+  address local_address() const;   // none, for an end of pipe()
+  address remote_address() const;  // the same
 
   void set_no_delay(bool on);                                     // on from the start, for TCP
   void set_keep_alive(std::optional<std::chrono::seconds> idle);  // nullopt: off
@@ -148,7 +161,7 @@ class conn {
   void set_read_buffer(int bytes);
   void set_write_buffer(int bytes);
 
-  int native_handle() noexcept;  // -1 when closed; for options and waits, not for reading and writing
+  int native_handle() noexcept;  // -1 when closed, or an end of pipe(); for options and waits, not for reading and writing
   int release();                 // as close(), but the descriptor stays open, in blocking mode: the caller's now
 
  private:
@@ -162,9 +175,20 @@ class conn {
                             std::error_code& error);
   std::uint64_t send_part(const context* ctx, int file, std::uint64_t offset, std::uint64_t count,
                           std::error_code& error);
+  bool is_in_memory() const noexcept;
+  void set_deadlines(bool reading, bool writing, time_point when) noexcept {
+    handle_.set_deadline(reading, writing, when);
+    pipe_.set_deadline(reading, writing, when);
+  }
   detail::io_handle handle_;
+  detail::pipe_handle pipe_;  // in memory: then there is no descriptor
   detail::read_hints hints_;  // belongs to whoever has the reading side
 };
+
+// Two connections, each the other's peer, in memory: for tests of servers and clients without ports. A write returns when
+// the peer has read all of it; nothing is kept between them. All of conn works (deadlines, contexts, close_write(), send_file()),
+// but there are no addresses and no descriptor, and the options of sockets have no effect.
+std::pair<conn, conn> pipe();
 
 struct listen_options {
   int backlog = 4096;       // the system's own limit applies
@@ -218,20 +242,22 @@ class packet_conn {
   static packet_conn from_fd(int fd);
 
   // The size of one datagram (0: an empty one); what does not fit is lost.
-  std::size_t read_from(std::span<std::byte> buffer, address& from, std::error_code& error) {
-    return receive(nullptr, buffer, from, error);
+  std::size_t read_from(detail::bytes_to_fill buffer, address& from, std::error_code& error) {
+    return receive(nullptr, buffer.span(), from, error);
   }
-  std::size_t read_from(std::span<std::byte> buffer, address& from);
-  std::size_t read_from(const context& ctx, std::span<std::byte> buffer, address& from, std::error_code& error) {
-    return receive(&ctx, buffer, from, error);
+  std::size_t read_from(detail::bytes_to_fill buffer, address& from);
+  std::size_t read_from(const context& ctx, detail::bytes_to_fill buffer, address& from, std::error_code& error) {
+    return receive(&ctx, buffer.span(), from, error);
   }
-  std::size_t write_to(std::span<const std::byte> data, const address& to, std::error_code& error) {
-    return send(nullptr, data, to, error);
+  std::size_t read_from(const context& ctx, detail::bytes_to_fill buffer, address& from);
+  std::size_t write_to(detail::bytes_to_write data, const address& to, std::error_code& error) {
+    return send(nullptr, data.span(), to, error);
   }
-  std::size_t write_to(std::span<const std::byte> data, const address& to);
-  std::size_t write_to(const context& ctx, std::span<const std::byte> data, const address& to, std::error_code& error) {
-    return send(&ctx, data, to, error);
+  std::size_t write_to(detail::bytes_to_write data, const address& to);
+  std::size_t write_to(const context& ctx, detail::bytes_to_write data, const address& to, std::error_code& error) {
+    return send(&ctx, data.span(), to, error);
   }
+  std::size_t write_to(const context& ctx, detail::bytes_to_write data, const address& to);
 
   address local_address() const;
   std::uint16_t port() const { return local_address().port(); }
@@ -277,8 +303,9 @@ struct dial_options {
   // Where the connection comes from: "192.0.2.1:0", "[::1]:0", ":4000"; with Unix sockets a path, which stays when the connection
   // is closed, or "@name". Empty: the system chooses. Addresses of another family than all of these are not tried.
   std::string local_address{};
-  std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();            // for everything together
-  std::chrono::nanoseconds fallback_delay = std::chrono::milliseconds(250);  // then the next address is tried beside the last
+  std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();  // for everything together
+  std::chrono::nanoseconds fallback_delay =
+      std::chrono::milliseconds(250);  // then the next address is tried beside the last
 };
 
 // Tries all addresses of the name, the next one when the last has failed or taken 250 ms; the first connection wins.

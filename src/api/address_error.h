@@ -7,14 +7,14 @@ namespace weft::net {
 // Why a text names no network, no host or no socket. Each equals std::errc::invalid_argument. detail::throw_io_error() throws
 // them as std::invalid_argument, because the caller and not the network is at fault.
 enum class AddressError {
-  kNetwork = 1,     // of dial, parse_address
-  kStreamNetwork,   // of listen
-  kPacketNetwork,   // of listen_packet
-  kForm,            // not host:port
-  kPort,            // out of range, or neither a number nor a name
-  kPath,            // too long, empty, with a null byte
-  kName,            // of a host: empty, with a null byte
-  kNotNumeric,      // for parse_address
+  kNetwork = 1,    // of dial, parse_address
+  kStreamNetwork,  // of listen
+  kPacketNetwork,  // of listen_packet
+  kForm,           // not host:port
+  kPort,           // out of range, or neither a number nor a name
+  kPath,           // too long, empty, with a null byte
+  kName,           // of a host: empty, with a null byte
+  kNotNumeric,     // for parse_address
 };
 
 const std::error_category& address_category() noexcept;

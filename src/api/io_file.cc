@@ -81,44 +81,46 @@ file open(const std::string& path, mode how, unsigned permissions) {
   return opened;
 }
 
-std::size_t file::read(std::span<std::byte> buffer, std::error_code& error) {
+std::size_t file::read(detail::bytes_to_fill into, std::error_code& error) {
+  const std::span<std::byte> buffer = into.span();
   const std::size_t size = std::min(buffer.size(), kLargestCall);
   return result_of(call_blocking([&] { return ::read(fd_, buffer.data(), size); }), error);
 }
-std::size_t file::read(std::span<std::byte> buffer) {
+std::size_t file::read(detail::bytes_to_fill buffer) {
   std::error_code error;
   const std::size_t size = read(buffer, error);
   if (error) throw std::system_error(error, "weft: file::read");
   return size;
 }
-std::size_t file::read_at(std::uint64_t offset, std::span<std::byte> buffer, std::error_code& error) {
+std::size_t file::read_at(std::uint64_t offset, detail::bytes_to_fill into, std::error_code& error) {
+  const std::span<std::byte> buffer = into.span();
   const std::size_t size = std::min(buffer.size(), kLargestCall);
   return result_of(call_blocking([&] { return pread(fd_, buffer.data(), size, static_cast<off_t>(offset)); }), error);
 }
-std::size_t file::read_at(std::uint64_t offset, std::span<std::byte> buffer) {
+std::size_t file::read_at(std::uint64_t offset, detail::bytes_to_fill buffer) {
   std::error_code error;
   const std::size_t size = read_at(offset, buffer, error);
   if (error) throw std::system_error(error, "weft: file::read_at");
   return size;
 }
 
-std::size_t file::write(std::span<const std::byte> data, std::error_code& error) {
-  return write_whole(data, error, [&](std::span<const std::byte> rest, std::size_t) {
+std::size_t file::write(detail::bytes_to_write data, std::error_code& error) {
+  return write_whole(data.span(), error, [&](std::span<const std::byte> rest, std::size_t) {
     return ::write(fd_, rest.data(), rest.size());
   });
 }
-std::size_t file::write(std::span<const std::byte> data) {
+std::size_t file::write(detail::bytes_to_write data) {
   std::error_code error;
   const std::size_t size = write(data, error);
   if (error) throw std::system_error(error, "weft: file::write");
   return size;
 }
-std::size_t file::write_at(std::uint64_t offset, std::span<const std::byte> data, std::error_code& error) {
-  return write_whole(data, error, [&](std::span<const std::byte> rest, std::size_t done) {
+std::size_t file::write_at(std::uint64_t offset, detail::bytes_to_write data, std::error_code& error) {
+  return write_whole(data.span(), error, [&](std::span<const std::byte> rest, std::size_t done) {
     return pwrite(fd_, rest.data(), rest.size(), static_cast<off_t>(offset + done));
   });
 }
-std::size_t file::write_at(std::uint64_t offset, std::span<const std::byte> data) {
+std::size_t file::write_at(std::uint64_t offset, detail::bytes_to_write data) {
   std::error_code error;
   const std::size_t size = write_at(offset, data, error);
   if (error) throw std::system_error(error, "weft: file::write_at");

@@ -129,7 +129,8 @@ int address::compare(const address& other) const noexcept {
 
 std::error_code split(std::string_view text, HostAndPort& out) {
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || text.find('\0') != std::string_view::npos) return make_error(AddressError::kForm);
+  if (colon == std::string_view::npos || text.find('\0') != std::string_view::npos)
+    return make_error(AddressError::kForm);
   std::string_view host = text.substr(0, colon);
   const bool bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
@@ -146,8 +147,7 @@ bool parse_network(std::string_view name, Network& out) {
   } kNetworks[] = {
       {"tcp", {AF_UNSPEC, SOCK_STREAM}}, {"tcp4", {AF_INET, SOCK_STREAM}},    {"tcp6", {AF_INET6, SOCK_STREAM}},
       {"udp", {AF_UNSPEC, SOCK_DGRAM}},  {"udp4", {AF_INET, SOCK_DGRAM}},     {"udp6", {AF_INET6, SOCK_DGRAM}},
-      {"unix", {AF_UNIX, SOCK_STREAM}},  {"unixgram", {AF_UNIX, SOCK_DGRAM}},
-      {"unixpacket", {AF_UNIX, SOCK_SEQPACKET}},
+      {"unix", {AF_UNIX, SOCK_STREAM}},  {"unixgram", {AF_UNIX, SOCK_DGRAM}}, {"unixpacket", {AF_UNIX, SOCK_SEQPACKET}},
   };
   for (const auto& known : kNetworks)
     if (known.name == name) {

@@ -7,8 +7,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include <algorithm>
+#include <memory>
+#include <vector>
 
+#include "api/memory_pipe.h"
 #include "api/socket.h"
+#include "api/start.h"
 #include "arch/system_call.h"
 #include "base/sanitizer.h"
 #include "weft/go.h"
@@ -82,6 +86,23 @@ ssize_t send_vectors(int fd, const iovec* vectors, std::size_t count) noexcept {
   return size != -ENOTSOCK ? size : system_call([&] { return ::writev(fd, vectors, static_cast<int>(count)); });
 }
 
+// There is no descriptor to send to: the file's bytes go through the program.
+std::uint64_t send_to_pipe(PipeEnd& end, const context* ctx, int file, std::uint64_t offset, std::uint64_t count,
+                           std::error_code& error) {
+  PipeWrite write(end, ctx, error);
+  std::vector<std::byte> block(std::min<std::uint64_t>(count, 64 << 10));
+  std::uint64_t done = 0;
+  while (done < count && !error) {
+    const std::size_t part = std::min<std::uint64_t>(count - done, block.size());
+    const auto at = static_cast<off_t>(offset + done);
+    const ssize_t size = blocking([&] { return system_call([&] { return pread(file, block.data(), part, at); }); });
+    if (size < 0) error = error_from(static_cast<int>(-size));
+    if (size <= 0) break;  // the file's end
+    done += write.put(std::span(block).first(static_cast<std::size_t>(size)));
+  }
+  return done;
+}
+
 }  // namespace
 
 conn conn::from_fd(int fd, std::error_code& error) {
@@ -98,6 +119,8 @@ conn conn::from_fd(int fd) {
 
 std::size_t conn::read_some(const context* ctx, std::span<std::byte> buffer, std::error_code& error) {
   buffer = buffer.first(std::min(buffer.size(), kLargestCall));
+  if (PipeEnd* end = socket_access::pipe_end(*this); WEFT_UNLIKELY(end != nullptr))
+    return end->read(ctx, std::span(&buffer, 1), error);
   const ssize_t size =
       perform(handle_.get(), Side::kRead, ctx, error, [&](Operation& operation, int& number) -> ssize_t {
         if (buffer.empty()) return 0;
@@ -109,9 +132,9 @@ std::size_t conn::read_some(const context* ctx, std::span<std::byte> buffer, std
   return size > 0 ? static_cast<std::size_t>(size) : 0;
 }
 
-std::size_t conn::read(const context& ctx, std::span<std::byte> buffer) {
+std::size_t conn::read(const context& ctx, detail::bytes_to_fill buffer) {
   std::error_code error;
-  const std::size_t size = read_some(&ctx, buffer, error);
+  const std::size_t size = read_some(&ctx, buffer.span(), error);
   detail::throw_if(error, "read");
   return size;
 }
@@ -127,15 +150,23 @@ std::size_t conn::fill(const context* ctx, std::span<std::byte> buffer, std::err
   return done;
 }
 
-std::size_t conn::read_full(std::span<std::byte> buffer) {
+std::size_t conn::read_full(detail::bytes_to_fill buffer) {
   std::error_code error;
-  const std::size_t size = read_full(buffer, error);
+  const std::size_t size = fill(nullptr, buffer.span(), error);
+  detail::throw_if(error, "read");
+  return size;
+}
+
+std::size_t conn::read_full(const context& ctx, detail::bytes_to_fill buffer) {
+  std::error_code error;
+  const std::size_t size = fill(&ctx, buffer.span(), error);
   detail::throw_if(error, "read");
   return size;
 }
 
 std::size_t conn::read_vectors(const context* ctx, std::span<const std::span<std::byte>> buffers,
                                std::error_code& error) {
+  if (PipeEnd* end = socket_access::pipe_end(*this)) return end->read(ctx, buffers, error);
   iovec vectors[kMaxVectors];
   std::size_t count = 0, room = 0;
   for (const auto& buffer : buffers) {
@@ -164,6 +195,8 @@ std::size_t conn::readv(std::span<const std::span<std::byte>> buffers) {
 }
 
 std::size_t conn::write_whole(const context* ctx, std::span<const std::byte> data, std::error_code& error) {
+  if (PipeEnd* end = socket_access::pipe_end(*this); WEFT_UNLIKELY(end != nullptr))
+    return PipeWrite(*end, ctx, error).put(data);
   std::size_t done = 0;
   perform(handle_.get(), Side::kWrite, ctx, error, [&](Operation& operation, int& number) -> ssize_t {
     bool is_socket = true;
@@ -178,21 +211,26 @@ std::size_t conn::write_whole(const context* ctx, std::span<const std::byte> dat
   return done;
 }
 
-void conn::write_all(std::span<const std::byte> data) {
+void conn::write_all(detail::bytes_to_write data) {
   std::error_code error;
-  write_whole(nullptr, data, error);
+  write_whole(nullptr, data.span(), error);
   detail::throw_if(error, "write");
 }
 
-void conn::write_all(const context& ctx, std::span<const std::byte> data) {
+void conn::write_all(const context& ctx, detail::bytes_to_write data) {
   std::error_code error;
-  write_whole(&ctx, data, error);
+  write_whole(&ctx, data.span(), error);
   detail::throw_if(error, "write");
 }
 
 std::size_t conn::write_vectors(const context* ctx, std::span<const std::span<const std::byte>> buffers,
                                 std::error_code& error) {
   std::size_t done = 0;
+  if (PipeEnd* end = socket_access::pipe_end(*this)) {
+    PipeWrite write(*end, ctx, error);
+    for (const auto& buffer : buffers) done += write.put(buffer);
+    return done;
+  }
   perform(handle_.get(), Side::kWrite, ctx, error, [&](Operation& operation, int& number) -> ssize_t {
     std::size_t next = 0, skip = 0;  // the first `skip` bytes of buffers[next] are written
     while (next < buffers.size()) {
@@ -223,6 +261,7 @@ void conn::writev(std::span<const std::span<const std::byte>> buffers) {
 std::uint64_t conn::send_part(const context* ctx, int file, std::uint64_t offset, std::uint64_t count,
                               std::error_code& error) {
   std::uint64_t done = 0;
+  if (PipeEnd* end = socket_access::pipe_end(*this)) return send_to_pipe(*end, ctx, file, offset, count, error);
   perform(handle_.get(), Side::kWrite, ctx, error, [&](Operation& operation, int& number) -> ssize_t {
     while (done < count) {
       auto at = static_cast<off_t>(offset + done);
@@ -255,15 +294,36 @@ void shut(int fd, int how, const char* what) {
 }
 }  // namespace
 
-void conn::close_write() { shut(handle_.number(), SHUT_WR, "close_write"); }
-void conn::close_read() { shut(handle_.number(), SHUT_RD, "close_read"); }
+void conn::close_write() {
+  if (PipeEnd* end = socket_access::pipe_end(*this); end != nullptr && end->is_open()) return end->shut_write();
+  shut(handle_.number(), SHUT_WR, "close_write");
+}
+void conn::close_read() {
+  if (PipeEnd* end = socket_access::pipe_end(*this); end != nullptr && end->is_open()) return end->shut_read();
+  shut(handle_.number(), SHUT_RD, "close_read");
+}
+
+std::pair<conn, conn> pipe() {
+  api::ensure_started();
+  auto shared = std::make_unique<MemoryPipe>();
+  auto first = std::make_unique<PipeEnd>(*shared, 0), second = std::make_unique<PipeEnd>(*shared, 1);
+  shared.release();  // the ends' now
+  return {socket_access::make_conn(first.release()), socket_access::make_conn(second.release())};
+}
 
 address conn::local_address() const { return local_address_of(handle_.number()); }
 address conn::remote_address() const { return remote_address_of(handle_.number()); }
 
-void conn::set_no_delay(bool on) { set_option(handle_.number(), IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0, "set_no_delay"); }
+// Options of sockets mean nothing to an end of pipe(), but code that sets them works with one.
+bool conn::is_in_memory() const noexcept { return pipe_.is_open(); }
+
+void conn::set_no_delay(bool on) {
+  if (is_in_memory()) return;
+  set_option(handle_.number(), IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0, "set_no_delay");
+}
 
 void conn::set_keep_alive(std::optional<std::chrono::seconds> idle) {
+  if (is_in_memory()) return;
   const int fd = handle_.number();
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, idle ? 1 : 0, "set_keep_alive");
   if (!idle) return;
@@ -273,14 +333,19 @@ void conn::set_keep_alive(std::optional<std::chrono::seconds> idle) {
 }
 
 void conn::set_linger(std::optional<std::chrono::seconds> limit) {
+  if (is_in_memory()) return;
   linger value{};
   if (limit) value = {1, static_cast<int>(std::clamp<std::int64_t>(limit->count(), 0, 32'767))};
   if (setsockopt(handle_.number(), SOL_SOCKET, SO_LINGER, &value, sizeof value) != 0)
     detail::throw_io_error(error_from(errno), "set_linger");
 }
 
-void conn::set_read_buffer(int bytes) { set_option(handle_.number(), SOL_SOCKET, SO_RCVBUF, bytes, "set_read_buffer"); }
+void conn::set_read_buffer(int bytes) {
+  if (is_in_memory()) return;
+  set_option(handle_.number(), SOL_SOCKET, SO_RCVBUF, bytes, "set_read_buffer");
+}
 void conn::set_write_buffer(int bytes) {
+  if (is_in_memory()) return;
   set_option(handle_.number(), SOL_SOCKET, SO_SNDBUF, bytes, "set_write_buffer");
 }
 
@@ -290,6 +355,7 @@ int conn::native_handle() noexcept {
 }
 
 int conn::release() {
+  if (is_in_memory()) detail::throw_io_error(error_from(EOPNOTSUPP), "release: an end of pipe() has no descriptor");
   const int fd = handle_.release();
   if (fd < 0) detail::throw_io_error(error_from(EBADF), "release");
   const int flags = fcntl(fd, F_GETFL);

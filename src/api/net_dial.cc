@@ -56,9 +56,9 @@ int finish_connecting(Operation& operation, const address& to) noexcept {
 }
 
 int bind_locally(int fd, const address& from) noexcept {
-  const int on = 1;  // a port that is not named is chosen when the peer is known: it need not be free towards all others
-  if (from.family() != AF_UNIX && from.port() == 0)
-    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+  const int on =
+      1;  // a port that is not named is chosen when the peer is known: it need not be free towards all others
+  if (from.family() != AF_UNIX && from.port() == 0) setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
   return static_cast<int>(-system_call(
       [&] { return bind(fd, static_cast<const sockaddr*>(from.data()), static_cast<socklen_t>(from.size())); }));
 }
@@ -88,7 +88,8 @@ struct Route {
 std::vector<Route> routes(const std::vector<address>& to, const std::vector<address>& from) {
   std::vector<Route> result;
   for (const address& each : to) {
-    const auto own = std::find_if(from.begin(), from.end(), [&](const address& a) { return a.family() == each.family(); });
+    const auto own =
+        std::find_if(from.begin(), from.end(), [&](const address& a) { return a.family() == each.family(); });
     if (from.empty()) result.push_back({each, {}});
     if (own != from.end()) result.push_back({each, *own});
   }

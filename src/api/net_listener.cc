@@ -116,7 +116,8 @@ packet_conn listen_packet(std::string_view network_name, std::string_view where,
 packet_conn listen_packet(std::string_view network, std::string_view where) {
   std::error_code error;
   packet_conn made = listen_packet(network, where, error);
-  if (error) detail::throw_io_error(error, ("listen_packet " + std::string(network) + " " + std::string(where)).c_str());
+  if (error)
+    detail::throw_io_error(error, ("listen_packet " + std::string(network) + " " + std::string(where)).c_str());
   return made;
 }
 

@@ -33,9 +33,16 @@ std::size_t packet_conn::receive(const context* ctx, std::span<std::byte> buffer
   return static_cast<std::size_t>(size);
 }
 
-std::size_t packet_conn::read_from(std::span<std::byte> buffer, address& from) {
+std::size_t packet_conn::read_from(detail::bytes_to_fill buffer, address& from) {
   std::error_code error;
-  const std::size_t size = receive(nullptr, buffer, from, error);
+  const std::size_t size = receive(nullptr, buffer.span(), from, error);
+  detail::throw_if(error, "read_from");
+  return size;
+}
+
+std::size_t packet_conn::read_from(const context& ctx, detail::bytes_to_fill buffer, address& from) {
+  std::error_code error;
+  const std::size_t size = receive(&ctx, buffer.span(), from, error);
   detail::throw_if(error, "read_from");
   return size;
 }
@@ -57,9 +64,16 @@ std::size_t packet_conn::send(const context* ctx, std::span<const std::byte> dat
   return size > 0 ? static_cast<std::size_t>(size) : 0;
 }
 
-std::size_t packet_conn::write_to(std::span<const std::byte> data, const address& to) {
+std::size_t packet_conn::write_to(detail::bytes_to_write data, const address& to) {
   std::error_code error;
-  const std::size_t size = write_to(data, to, error);
+  const std::size_t size = send(nullptr, data.span(), to, error);
+  detail::throw_if(error, "write_to");
+  return size;
+}
+
+std::size_t packet_conn::write_to(const context& ctx, detail::bytes_to_write data, const address& to) {
+  std::error_code error;
+  const std::size_t size = send(&ctx, data.span(), to, error);
   detail::throw_if(error, "write_to");
   return size;
 }

@@ -66,6 +66,12 @@ conn socket_access::make_conn(Descriptor* descriptor, bool tcp) {
   return made;
 }
 
+conn socket_access::make_conn(PipeEnd* end) {
+  conn made;
+  made.pipe_ = detail::pipe_handle(end);
+  return made;
+}
+
 listener socket_access::make_listener(Descriptor* descriptor, std::string unlink) {
   listener made;
   made.handle_ = detail::io_handle(descriptor);

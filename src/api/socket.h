@@ -15,6 +15,7 @@
 // What the socket classes share: system calls that wait, adopting descriptors, addresses of names.
 namespace weft::net {
 
+class PipeEnd;
 using service::Descriptor;
 using service::Operation;
 using service::Side;
@@ -22,6 +23,11 @@ using service::Side;
 // The private parts of the public classes, for the functions that make them.
 struct socket_access {
   static conn make_conn(Descriptor* descriptor, bool tcp);
+  static conn make_conn(PipeEnd* end);
+  // Null: not one, or asked where there is a descriptor, which most have: then that is all that is looked at.
+  static PipeEnd* pipe_end(const conn& c) noexcept {
+    return WEFT_LIKELY(c.handle_.get() != nullptr) ? nullptr : static_cast<PipeEnd*>(c.pipe_.get());
+  }
   static Descriptor* descriptor(const conn& c) noexcept { return static_cast<Descriptor*>(c.handle_.get()); }
   static listener make_listener(Descriptor* descriptor, std::string unlink);
   static packet_conn make_packet_conn(Descriptor* descriptor, std::string unlink);

@@ -16,16 +16,19 @@ Parsed parse(const std::vector<std::string>& names) {
 
 TEST(VariableNames, a_typo_is_one_line_with_the_nearest_name) {
   const char* const typos[][2] = {
-      {"WEFT_MAXPROC", "WEFT_MAXPROCS"},       {"WEFT_MAX_PROCS", "WEFT_MAXPROCS"}, {"WEFT_MAXPORCS", "WEFT_MAXPROCS"},
-      {"WEFT_maxprocs", "WEFT_MAXPROCS"},      {"WEFT_POLICIY", "WEFT_POLICY"},     {"WEFT_STACKSIZE", "WEFT_STACK_SIZE"},
-      {"WEFT_SCHED_TRACE", "WEFT_SCHEDTRACE"}, {"WEFT_TRAEC", "WEFT_TRACE"},        {"WEFT_MAXTHREADS", "WEFT_MAX_THREADS"},
-      {"WEFT_DEBGU", "WEFT_DEBUG"},            {"WEFT_SLICES", "WEFT_SLICE"},       {"WEFT_PREEMT", "WEFT_PREEMPT"},
+      {"WEFT_MAXPROC", "WEFT_MAXPROCS"},       {"WEFT_MAX_PROCS", "WEFT_MAXPROCS"},
+      {"WEFT_MAXPORCS", "WEFT_MAXPROCS"},      {"WEFT_maxprocs", "WEFT_MAXPROCS"},
+      {"WEFT_POLICIY", "WEFT_POLICY"},         {"WEFT_STACKSIZE", "WEFT_STACK_SIZE"},
+      {"WEFT_SCHED_TRACE", "WEFT_SCHEDTRACE"}, {"WEFT_TRAEC", "WEFT_TRACE"},
+      {"WEFT_MAXTHREADS", "WEFT_MAX_THREADS"}, {"WEFT_DEBGU", "WEFT_DEBUG"},
+      {"WEFT_SLICES", "WEFT_SLICE"},           {"WEFT_PREEMT", "WEFT_PREEMPT"},
   };
   for (const auto& [typo, meant] : typos) {
     const Parsed parsed = parse({typo});
     EXPECT_TRUE(parsed.ok()) << "a warning, not an error";
     ASSERT_EQ(parsed.warnings.size(), 1u) << typo;
-    EXPECT_EQ(parsed.warnings[0], std::string("weft: unknown variable \"") + typo + "\" ignored; the nearest name is " + meant);
+    EXPECT_EQ(parsed.warnings[0],
+              std::string("weft: unknown variable \"") + typo + "\" ignored; the nearest name is " + meant);
   }
 }
 
@@ -42,8 +45,8 @@ TEST(VariableNames, what_is_like_nothing_gets_a_name_all_the_same_and_stays_one_
 }
 
 TEST(VariableNames, variables_of_weft_and_of_its_tools_are_no_typos) {
-  EXPECT_TRUE(parse({"WEFT_MAXPROCS", "WEFT_POLICY", "WEFT_STACK_SIZE", "WEFT_PREEMPT", "WEFT_PREEMPT_SIGNAL", "WEFT_SLICE",
-                     "WEFT_SCHEDTRACE", "WEFT_TRACE", "WEFT_MAX_THREADS", "WEFT_DEBUG"})
+  EXPECT_TRUE(parse({"WEFT_MAXPROCS", "WEFT_POLICY", "WEFT_STACK_SIZE", "WEFT_PREEMPT", "WEFT_PREEMPT_SIGNAL",
+                     "WEFT_SLICE", "WEFT_SCHEDTRACE", "WEFT_TRACE", "WEFT_MAX_THREADS", "WEFT_DEBUG"})
                   .warnings.empty());
   EXPECT_TRUE(parse({"WEFT_BUILD_DIR", "WEFT_JOBS", "WEFT_NO_INSTALL", "WEFT_LOG_BUILDS", "WEFT_TEST_THOROUGH",
                      "WEFT_TEST_RUNNER", "WEFT_STRESS_SECONDS", "WEFT_SEQUENCE_SEED", "WEFT_MODEL_MUTANT",

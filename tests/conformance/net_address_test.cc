@@ -62,10 +62,27 @@ TEST_P(NetAddress, a_port_beyond_65535_is_refused_not_reduced) {
 
 TEST_P(NetAddress, malformed_addresses_come_through_the_error_code) {
   weft::run([] {
-    for (const std::string& where :
-         {""s, "no port"s, "127.0.0.1"s, "127.0.0.1:"s, ":"s, "::1:80"s, "[::1]"s, "[::1]:"s, "[::1]80"s, "[::1:80"s,
-          "::1]:80"s, "[[::1]]:80"s, "a[b]:80"s, "127.0.0.1:-1"s, "127.0.0.1:+80"s, "127.0.0.1: 80"s, "127.0.0.1:80 "s,
-          "127.0.0.1:-65456"s, "127.0.0.1:80\0junk"s, "127.0.0.1\0:80"s, "127.0.0.1:http\0junk"s}) {
+    for (const std::string& where : {""s,
+                                     "no port"s,
+                                     "127.0.0.1"s,
+                                     "127.0.0.1:"s,
+                                     ":"s,
+                                     "::1:80"s,
+                                     "[::1]"s,
+                                     "[::1]:"s,
+                                     "[::1]80"s,
+                                     "[::1:80"s,
+                                     "::1]:80"s,
+                                     "[[::1]]:80"s,
+                                     "a[b]:80"s,
+                                     "127.0.0.1:-1"s,
+                                     "127.0.0.1:+80"s,
+                                     "127.0.0.1: 80"s,
+                                     "127.0.0.1:80 "s,
+                                     "127.0.0.1:-65456"s,
+                                     "127.0.0.1:80\0junk"s,
+                                     "127.0.0.1\0:80"s,
+                                     "127.0.0.1:http\0junk"s}) {
       EXPECT_EQ(error_of_dial("tcp", where), std::errc::invalid_argument) << where;
       EXPECT_EQ(error_of_dial("udp", where), std::errc::invalid_argument) << where;
       EXPECT_EQ(error_of_listen("tcp", where), std::errc::invalid_argument) << where;
@@ -78,7 +95,8 @@ TEST_P(NetAddress, malformed_addresses_come_through_the_error_code) {
 
 TEST_P(NetAddress, names_of_services_zones_and_hosts_that_do_not_exist_are_errors) {
   weft::run([] {
-    for (const char* where : {"127.0.0.1:no-such-service", "127.0.0.1:0x50", "127.0.0.1:80http", "[fe80::1%nosuchif]:80"}) {
+    for (const char* where :
+         {"127.0.0.1:no-such-service", "127.0.0.1:0x50", "127.0.0.1:80http", "[fe80::1%nosuchif]:80"}) {
       EXPECT_TRUE(error_of_dial("tcp", where)) << where;
       EXPECT_TRUE(error_of_listen("tcp", where)) << where;
       EXPECT_TRUE(error_of_listen_packet("udp", where)) << where;
@@ -142,10 +160,9 @@ TEST(NetParseAddress, prints_and_parses) {
 }
 
 TEST(NetParseAddress, refuses_what_is_no_numeric_address) {
-  for (const std::string& bad :
-       {""s, "1.2.3.4"s, "1.2.3.4:x"s, "1.2.3.4:70000"s, "1.2.3.4:65536"s, "1.2.3.4:-1"s, "1.2.3.4:+1"s, "1.2.3.4:http"s,
-        "::1:80"s, "localhost:80"s, ":80"s, "[fe80::1%nosuchif]:1"s, "[fe80::1%1x]:1"s, "[fe80::1%]:1"s,
-        "1.2.3.4:80\0x"s}) {
+  for (const std::string& bad : {""s, "1.2.3.4"s, "1.2.3.4:x"s, "1.2.3.4:70000"s, "1.2.3.4:65536"s, "1.2.3.4:-1"s,
+                                 "1.2.3.4:+1"s, "1.2.3.4:http"s, "::1:80"s, "localhost:80"s, ":80"s,
+                                 "[fe80::1%nosuchif]:1"s, "[fe80::1%1x]:1"s, "[fe80::1%]:1"s, "1.2.3.4:80\0x"s}) {
     EXPECT_THROW(net::parse_address("tcp", bad), std::invalid_argument) << bad;
     std::error_code error;
     EXPECT_FALSE(net::parse_address("tcp", bad, error)) << bad;

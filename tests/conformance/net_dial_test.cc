@@ -102,7 +102,8 @@ TEST_P(NetDial, comes_from_the_local_address_that_it_is_given) {
         net::packet_conn free = net::listen_packet("udp", "127.0.0.8:0");
         port = free.port();
       }
-      net::conn connection = net::dial("udp", "127.0.0.1:9", {.local_address = "127.0.0.8:" + std::to_string(port)}, error);
+      net::conn connection =
+          net::dial("udp", "127.0.0.1:9", {.local_address = "127.0.0.8:" + std::to_string(port)}, error);
       EXPECT_EQ(connection.local_address().to_string(), "127.0.0.8:" + std::to_string(port)) << error.message();
     }
     {
