@@ -77,6 +77,15 @@ if(WEFT_SANITIZE)
   endif()
 endif()
 
+# Such a library has a name of its own, so that it can be installed beside the plain one (cmake/WeftInstall.cmake).
+set(WEFT_VARIANT "")
+set(WEFT_LIBRARY_SUFFIX "")
+if(WEFT_SANITIZE MATCHES "(^|,)(thread|address)(,|$)")
+  string(SUBSTRING "${CMAKE_MATCH_2}" 0 1 WEFT_VARIANT)
+  string(APPEND WEFT_VARIANT "san")
+  set(WEFT_LIBRARY_SUFFIX "_${WEFT_VARIANT}")
+endif()
+
 # A compiler cache makes the several builds of the test command cheap to repeat.
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(WEFT_CCACHE ccache)

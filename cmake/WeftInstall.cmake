@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: MIT
 # What users take home: libweft.a, headers, the CMake package, weft.pc and the weft command.
 #
+# Builds with a sanitizer may be installed into the same prefix, before or after the plain one: libweft_asan.a, libweft_tsan.a, each
+# with its own targets, weft-VARIANT.pc and weft-VARIANT.env. find_package() and the weft command choose by -fsanitize.
+#
 # The weft command reads weft.env: how to compile against this library. The build tree has one with absolute paths,
 # the installed one is relative to the prefix, so that an installation can be moved.
 
+include(WeftShellQuote)
 list(JOIN WEFT_USER_OPTIONS " " WEFT_USER_FLAGS)
 list(JOIN WEFT_SANITIZE_OPTIONS " " WEFT_SANITIZE_FLAGS)
 string(STRIP "${WEFT_USER_FLAGS} ${WEFT_SANITIZE_FLAGS}" WEFT_USER_FLAGS)
-set(WEFT_ENV_INCLUDE "${PROJECT_SOURCE_DIR}/include")
-set(WEFT_ENV_LIBRARY "${PROJECT_BINARY_DIR}/libweft.a")
-set(WEFT_ENV_TOOLS "${PROJECT_BINARY_DIR}")
-list(JOIN WEFT_PREEMPT_LOOPS_OPTIONS " " WEFT_ENV_PREEMPT)
-list(JOIN WEFT_EXPORTED_CHECKS " " WEFT_ENV_EXPORTS)
-configure_file("${PROJECT_SOURCE_DIR}/cmake/weft.env.in" "${PROJECT_BINARY_DIR}/weft.env" @ONLY)
+list(JOIN WEFT_PREEMPT_LOOPS_OPTIONS " " weft_env_loops)
+list(JOIN WEFT_EXPORTED_CHECKS " " weft_env_exports)
+function(weft_write_library_env file include library tools)
+  weft_write_env("${file}" weft_version "${PROJECT_VERSION}" weft_compiler "${CMAKE_CXX_COMPILER_ID}"
+    weft_flags "${WEFT_USER_FLAGS}" weft_link_flags "${weft_env_exports}" weft_include "${include}" weft_library "${library}"
+    weft_tools "${tools}" weft_preempt_loops "${weft_env_loops}" weft_preempt_note "${WEFT_PREEMPT_NOTE}")
+endfunction()
+weft_write_library_env("${PROJECT_BINARY_DIR}/weft.env" "${PROJECT_SOURCE_DIR}/include"
+  "${PROJECT_BINARY_DIR}/libweft${WEFT_LIBRARY_SUFFIX}.a" "${PROJECT_BINARY_DIR}")
 
 if(NOT WEFT_INSTALL)
   return()
@@ -21,35 +28,48 @@ endif()
 include(CMakePackageConfigHelpers)
 set(weft_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/weft")
 set(weft_generated "${PROJECT_BINARY_DIR}/install-files")
+set(weft_variant "")
+if(WEFT_VARIANT)  # the compiler plugin is the plain build's
+  set(weft_variant "-${WEFT_VARIANT}")
+  set(weft_env_loops "")
+  set(WEFT_PREEMPT_NOTE "the libraries for sanitizers come without the plugin")
+endif()
 
 set(weft_shared_targets "")
 if(TARGET weft_shared)
   set(weft_shared_targets weft_shared weft_preemptible_shared)
 endif()
 install(TARGETS weft weft_preemptible ${weft_shared_targets} EXPORT weft-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-install(EXPORT weft-targets NAMESPACE weft:: DESTINATION "${weft_package_dir}")
+install(EXPORT weft-targets NAMESPACE weft:: DESTINATION "${weft_package_dir}" FILE "weft${weft_variant}-targets.cmake")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/weft" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
 
-string(REPLACE "${PROJECT_BINARY_DIR}" "WEFT_PLUGIN_DIR" WEFT_PACKAGE_PREEMPT "${WEFT_PREEMPT_LOOPS_OPTIONS}")
+# The configuration is the same text in every variant; what differs is in weft-VARIANT-build.cmake.
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/weft-config.cmake.in" "${weft_generated}/weft-config.cmake"
   INSTALL_DESTINATION "${weft_package_dir}")
+string(REPLACE "${PROJECT_BINARY_DIR}" "WEFT_PLUGIN_DIR" WEFT_PACKAGE_PREEMPT "${WEFT_PREEMPT_LOOPS_OPTIONS}")
+if(WEFT_VARIANT)
+  set(WEFT_PACKAGE_PREEMPT "")
+endif()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/weft-build.cmake.in" "${weft_generated}/weft${weft_variant}-build.cmake" @ONLY)
 # Before 1.0 a minor version may change anything.
 write_basic_package_version_file("${weft_generated}/weft-config-version.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${weft_generated}/weft-config.cmake" "${weft_generated}/weft-config-version.cmake"
-  DESTINATION "${weft_package_dir}")
+  "${weft_generated}/weft${weft_variant}-build.cmake" DESTINATION "${weft_package_dir}")
 
 file(RELATIVE_PATH WEFT_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
 string(REGEX REPLACE "/$" "" WEFT_PC_PREFIX "${WEFT_PC_PREFIX}")
-configure_file("${PROJECT_SOURCE_DIR}/cmake/weft.pc.in" "${weft_generated}/weft.pc" @ONLY)
-install(FILES "${weft_generated}/weft.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+set(WEFT_PC_NAME "weft${weft_variant}")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/weft.pc.in" "${weft_generated}/${WEFT_PC_NAME}.pc" @ONLY)
+install(FILES "${weft_generated}/${WEFT_PC_NAME}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
 # The command finds share/weft/weft.env beside its own bin/, whatever the other directories are called.
-set(WEFT_ENV_INCLUDE "$weft_prefix/${CMAKE_INSTALL_INCLUDEDIR}")
-set(WEFT_ENV_LIBRARY "$weft_prefix/${CMAKE_INSTALL_LIBDIR}/libweft.a")
-set(WEFT_ENV_TOOLS "$weft_prefix/libexec/weft")
-string(REPLACE "${PROJECT_BINARY_DIR}" "$weft_prefix/${CMAKE_INSTALL_LIBDIR}/weft" WEFT_ENV_PREEMPT "${WEFT_ENV_PREEMPT}")
-configure_file("${PROJECT_SOURCE_DIR}/cmake/weft.env.in" "${weft_generated}/weft.env" @ONLY)
-install(FILES "${weft_generated}/weft.env" DESTINATION share/weft)
+string(REPLACE "${PROJECT_BINARY_DIR}" "WEFT_PREFIX/${CMAKE_INSTALL_LIBDIR}/weft" weft_env_loops "${weft_env_loops}")
+weft_write_library_env("${weft_generated}/weft${weft_variant}.env" "WEFT_PREFIX/${CMAKE_INSTALL_INCLUDEDIR}"
+  "WEFT_PREFIX/${CMAKE_INSTALL_LIBDIR}/libweft${WEFT_LIBRARY_SUFFIX}.a" "WEFT_PREFIX/libexec/weft")
+install(FILES "${weft_generated}/weft${weft_variant}.env" DESTINATION share/weft)
+if(WEFT_VARIANT)
+  return()
+endif()
 install(PROGRAMS "${PROJECT_SOURCE_DIR}/weft" DESTINATION bin)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/command" DESTINATION share/weft)
 if(WEFT_PREEMPT_LOOPS_OPTIONS)  # optional: built with everything, or by the target weft_preempt_plugin

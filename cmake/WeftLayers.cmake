@@ -55,7 +55,7 @@ weft_layer(runtime DEPENDS api)
 if(WEFT_OBJECTS)
   add_library(weft STATIC ${WEFT_OBJECTS})
   set(scope PUBLIC)
-  set_target_properties(weft PROPERTIES LINKER_LANGUAGE CXX)
+  set_target_properties(weft PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME "weft${WEFT_LIBRARY_SUFFIX}")
   if(CMAKE_OBJCOPY AND CMAKE_OBJDUMP)
     add_custom_command(TARGET weft POST_BUILD VERBATIM
       COMMAND "${CMAKE_COMMAND}" -DARCHIVE=$<TARGET_FILE:weft> "-DOBJDUMP=${CMAKE_OBJDUMP}" "-DOBJCOPY=${CMAKE_OBJCOPY}"
@@ -83,7 +83,8 @@ endif()
 set(WEFT_EXPORTED_CHECKS "")
 if(WEFT_ARCH STREQUAL "x86_64" AND WEFT_OBJECTS)
   add_library(weft_shared STATIC "${PROJECT_SOURCE_DIR}/tools/compiler/shared_checks_x86_64.S")
-  set_target_properties(weft_shared PROPERTIES LINKER_LANGUAGE CXX POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(weft_shared PROPERTIES LINKER_LANGUAGE CXX POSITION_INDEPENDENT_CODE ON
+    OUTPUT_NAME "weft${WEFT_LIBRARY_SUFFIX}_shared")
   add_dependencies(weft weft_shared) # who builds the library alone may still install
   add_library(weft_preemptible_shared INTERFACE)
   add_library(weft::preemptible_shared ALIAS weft_preemptible_shared)

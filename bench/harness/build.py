@@ -165,7 +165,7 @@ def environment_values(directory: str) -> dict:
             for line in file:
                 name, found, value = line.strip().partition("=")
                 if found:
-                    values[name] = value.strip("'\"")
+                    values[name] = "".join(shlex.split(value))
     except OSError:
         pass
     return values

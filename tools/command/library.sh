@@ -53,16 +53,47 @@ configure() {
   fi
 }
 
+# sanitizer_preset FLAGS...: the build of the library that such a program needs: release, asan or tsan.
+sanitizer_preset() {
+  local flag one preset=release
+  for flag; do
+    [[ $flag == -fsanitize=* ]] || continue
+    for one in ${flag//[=,]/ }; do
+      case $one in
+        thread) preset=tsan ;;
+        address) [[ $preset == tsan ]] || preset=asan ;;
+        memory | hwaddress) die "weft has no library for -fsanitize=$one: use address or thread" ;;
+      esac
+    done
+  done
+  echo "$preset"
+}
+
+# need_installed_library PRESET: with the plain library a sanitizer is not told of goroutine switches, and its reports are false.
+need_installed_library() {
+  local variant='' env
+  [[ $1 == release ]] || variant=-$1
+  env=$weft_prefix/share/weft/weft$variant.env
+  [[ -f $env ]] || die "this installation has no library for -fsanitize (libweft_$1.a), and with the plain one reports would be false." \
+    $'\n'"  In weft's source tree, 'weft build' and 'weft run' make it as needed. To add it here, run there:" \
+    $'\n'"  cmake --preset $1 -DWEFT_BUILD_TESTS=OFF -DWEFT_BUILD_EXAMPLES=OFF && cmake --build --preset $1 --target weft &&" \
+    $'\n'"  cmake --install build/$1 --prefix $weft_prefix"
+  # shellcheck source=/dev/null
+  source "$env"
+  [[ -f $weft_library ]] || die "$weft_library is missing: the installation is not complete"
+  [[ -n $variant ]] || return 0
+  local made_by=GNU
+  # shellcheck disable=SC2086
+  [[ $($cxx --version) != *clang* ]] || made_by=Clang
+  [[ $made_by == "$weft_compiler" ]] ||
+    die "$weft_library was built by $weft_compiler, and sanitizers of two compilers do not mix: set CXX to such a compiler"
+}
+
 # The library for a program compiled with the given flags: leaves its weft.env loaded. Nothing is started if it is fresh.
 need_library() {
-  local command=$1 preset=release dir stamp flag
+  local command=$1 preset dir stamp
   shift
-  for flag; do
-    case $flag in
-      -fsanitize=*thread*) preset=tsan ;;
-      -fsanitize=*address*) preset=asan ;;
-    esac
-  done
+  preset=$(sanitizer_preset "$@") || exit 1
   if [[ $preset == tsan ]]; then
     # gcc's ThreadSanitizer knows no goroutine switches worth the name: program and library are clang's.
     newest_clang >/dev/null || need_clang "$command"
@@ -70,10 +101,7 @@ need_library() {
     [[ -n ${CXX:-} ]] || cxx=$(newest_clang)
   fi
   if [[ -z $source_tree ]]; then
-    [[ $preset == release ]] || say "note: the installed library is built without sanitizers; reports may be false"
-    # shellcheck source=/dev/null
-    source "$weft_prefix/share/weft/weft.env"
-    [[ -f $weft_library ]] || die "$weft_library is missing: the installation is not complete"
+    need_installed_library "$preset"
     return
   fi
   # A compiler of one's own has builds of its own, but the newest clang shares that of the tests; tsan is always clang's.
@@ -103,7 +131,7 @@ need_library() {
 }
 
 library_is_fresh() {
-  [[ -f $1/libweft.a && -f $1/weft.env && -f $2 ]] &&
+  compgen -G "$1/libweft*.a" >/dev/null && [[ -f $1/weft.env && -f $2 ]] &&
     [[ -z $(cd -- "$source_tree" && find src include cmake CMakeLists.txt CMakePresets.json \
       ! -name '*_test.cc' -newer "$2" -print -quit) ]]
 }
