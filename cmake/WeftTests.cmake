@@ -487,8 +487,9 @@ if(WEFT_BUILD_MODEL)
     target_link_libraries(${target} PRIVATE weft_flags GTest::gtest_main)
   endfunction()
 
-  set(model_api_sources sched/waiter sched/timer_heap api/chan_core api/chan_timer api/condition_variable api/countdown api/mutex api/select
-    api/broadcast api/semaphore api/task_core api/time api/wait_group api/watch api/weighted_semaphore service/netpoll_descriptor)
+  set(model_api_sources sched/waiter sched/timer_heap api/broadcast api/chan_core api/chan_timer api/condition_variable api/context
+    api/context_lifetime api/countdown api/mutex api/select api/semaphore api/task_core api/time api/wait_group api/watch
+    api/weighted_semaphore service/netpoll_descriptor)
   list(TRANSFORM model_api_sources REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/\\1.cc")
   add_library(model_api STATIC EXCLUDE_FROM_ALL "${model_api}/world.cc" ${model_api_sources})
   weft_model_api_flags(model_api)
@@ -528,9 +529,18 @@ if(WEFT_BUILD_MODEL)
         COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/support/make_mutant.py" --test "${source}" --mutant ${mutant}
           --sources "${PROJECT_SOURCE_DIR}/src" --output "${mutated}"
         DEPENDS "${source}" "${PROJECT_SOURCE_DIR}/src/${file}" "${PROJECT_SOURCE_DIR}/tests/support/make_mutant.py")
-      if(file MATCHES "\\.h$")  # found before the true one, by its source and by the scenes
-        string(REGEX REPLACE "h$" "cc" includer "${PROJECT_SOURCE_DIR}/src/${file}")
-        add_executable(model_api_${stem}_${mutant} "${mutated}" "${includer}" "${source}")
+      if(file MATCHES "\\.h$")  # found before the true one, by its source (or those that include it) and by the scenes
+        string(REGEX REPLACE "h$" "cc" includers "${PROJECT_SOURCE_DIR}/src/${file}")
+        if(NOT EXISTS "${includers}")
+          set(includers "")
+          foreach(candidate IN LISTS model_api_sources)
+            file(STRINGS "${candidate}" includes REGEX "^#include \"${file}\"" LIMIT_COUNT 1)
+            if(includes)
+              list(APPEND includers "${candidate}")
+            endif()
+          endforeach()
+        endif()
+        add_executable(model_api_${stem}_${mutant} "${mutated}" ${includers} "${source}")
         weft_model_api_flags(model_api_${stem}_${mutant})
         target_include_directories(model_api_${stem}_${mutant} BEFORE PRIVATE "${PROJECT_BINARY_DIR}/mutants/${stem}/${mutant}")
       else()

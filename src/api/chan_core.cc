@@ -11,6 +11,7 @@
 #include "sched/lease.h"
 #include "sched/preempt.h"
 #include "sched/traced_wait.h"
+#include "sched/wait_queue.h"
 #include "weft/detail/clock.h"
 #include "weft/error.h"
 
@@ -462,6 +463,12 @@ void chan_core::leave(bool is_send, Waiter& waiter) noexcept {
 
 bool chan_core::close() {
   sched::WaitList released;
+  if (!close_silently(released)) return false;
+  sched::wake_all(released);  // success stays false: closed
+  return true;
+}
+
+bool chan_core::close_silently(sched::WaitList& released) noexcept {
   lock_.lock();
   if (was_closed()) {
     lock_.unlock();
@@ -471,10 +478,6 @@ bool chan_core::close() {
   while (Waiter* waiter = pop(receivers_)) released.push(*waiter);
   while (Waiter* waiter = pop(senders_)) released.push(*waiter);
   lock_.unlock();
-  while (Waiter* waiter = released.front()) {  // success stays false: closed
-    released.remove(*waiter);
-    sched::wake(waiter);
-  }
   return true;
 }
 

@@ -4,8 +4,8 @@
 #include <mutex>
 #include <vector>
 
-#include "api/chan_core.h"
 #include "api/context_state.h"
+#include "sched/wait_queue.h"
 #include "weft/go.h"
 
 // Making contexts, and cancelling them (context_state.h).
@@ -42,13 +42,14 @@ class Reached {
   // False: it was cancelled before.
   bool decide(context_state* state, std::error_code error, const std::exception_ptr& cause) {
     timer limit;
+    sched::WaitList receivers;
     {
       std::lock_guard guard(state->lock);
-      if (state->cancelled.load_relaxed()) return false;
+      if (state->is_cancelled()) return false;
       state->error = error;
       state->cause = cause != nullptr ? cause : std::make_exception_ptr(std::system_error(error, "weft: context"));
       for (const std::shared_ptr<context_hook>& hook : state->hooks) hook->index = SIZE_MAX;
-      state->cancelled.store_release(true);  // pairs: context.cancelled
+      state->done.core()->close_silently(receivers);  // from now on everybody sees it
       std::swap(limit, state->limit);
       taken_.add_all_below(state);
       while (context_watch* watch = state->watches) {
@@ -59,8 +60,8 @@ class Reached {
       }
       state->let_go.store_release(true);  // pairs: context.let_go
     }
+    sched::wake_all(receivers);
     if (limit) limit.stop();
-    state->done.core()->close();
     return true;
   }
 
@@ -150,7 +151,7 @@ void set_limit(context_state* state, const time_limit& wanted) {
               LimitReached{state->link, {deadline_ns, wanted.cause, wanted.again}});
   {
     std::lock_guard guard(state->lock);
-    if (!state->cancelled.load_relaxed()) {  // the parent's cancellation may have been faster
+    if (!state->is_cancelled()) {  // the parent's cancellation may have been faster
       std::swap(state->limit, limit);
       return;
     }
@@ -161,7 +162,7 @@ void set_limit(context_state* state, const time_limit& wanted) {
 // False: the parent has been cancelled already.
 bool join_parent(context_state* child) {
   std::lock_guard guard(child->above->lock);
-  if (child->above->cancelled.load_relaxed()) return false;
+  if (child->above->is_cancelled()) return false;
   std::vector<context_state*>& children = child->above->children;
   children.push_back(child);
   child->index_in_parent = children.size() - 1;
@@ -182,7 +183,7 @@ bool watch_context(const context& watched, context_watch& watch) {
   if (watch.on == nullptr) return true;  // never cancelled
   context_state& state = *watch.on;
   std::lock_guard guard(state.lock);
-  if (state.cancelled.load_relaxed()) return false;
+  if (state.is_cancelled()) return false;
   watch.previous = nullptr;
   watch.next = state.watches;
   if (watch.next != nullptr) watch.next->previous = &watch;
@@ -270,7 +271,7 @@ context_callback call_when_cancelled(const context& when, stored_function functi
     hook->index = 0;  // for stop()'s answer
   } else {
     std::lock_guard guard(state->lock);
-    too_late = state->cancelled.load_relaxed();
+    too_late = state->is_cancelled();
     if (!too_late) {
       state->hooks.push_back(hook);
       hook->index = state->hooks.size() - 1;
@@ -308,18 +309,18 @@ chan<std::monostate> context::done() const {
 
 bool context::cancelled() const noexcept {
   const detail::context_state* state = nearest_cancellable(state_);
-  return state != nullptr && state->cancelled.load_acquire();  // pairs: context.cancelled
+  return state != nullptr && state->is_cancelled();
 }
 
 std::error_code context::err() const {
   const detail::context_state* state = nearest_cancellable(state_);
-  if (state == nullptr || !state->cancelled.load_acquire()) return {};  // pairs: context.cancelled
+  if (state == nullptr || !state->is_cancelled()) return {};
   return state->error;
 }
 
 std::exception_ptr context::cause() const {
   const detail::context_state* state = nearest_cancellable(state_);
-  if (state == nullptr || !state->cancelled.load_acquire()) return nullptr;  // pairs: context.cancelled
+  if (state == nullptr || !state->is_cancelled()) return nullptr;
   return state->cause;
 }
 
@@ -340,7 +341,7 @@ std::stop_token context::stop_token() const {
     if (!state->stop) state->stop.emplace();
     state->had_listeners = true;
     token = state->stop->get_token();
-    too_late = state->cancelled.load_relaxed();
+    too_late = state->is_cancelled();
     if (too_late) made = state->stop;
   }
   if (too_late) sched::request_stop_by_user(*made);  // the cancellation may have looked before there was a source

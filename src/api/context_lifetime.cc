@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/chan_core.h"
 #include "api/context_state.h"
 
 // How long a context stays: references and lingering (context_state.h).
@@ -120,7 +119,7 @@ constinit Lingering lingering;
 void abandon_below(context_state* root) noexcept {
   TakenContexts taken;
   const auto is_lost = [](const context_state* state) {
-    return !state->cancelled.load_relaxed() && !state->has_own_end();
+    return !state->is_cancelled() && !state->has_own_end();
   };
   {
     std::lock_guard guard(root->lock);
@@ -145,13 +144,13 @@ void abandon_below(context_state* root) noexcept {
 
 // The last handle goes; holds: those that will remain. Returns what the context gets to linger.
 std::uint64_t settle(context_state* state, std::uint32_t holds) noexcept {
-  if (!state->cancellable || state->cancelled.load_acquire()) return 0;  // pairs: context.cancelled
+  if (!state->cancellable || state->is_cancelled()) return 0;
   const bool is_waited_for = !state->done.core()->has_one_handle();
   if (!is_waited_for && !state->had_listeners && holds == 0) return 0;  // as most: without the lock
   bool lingers = false, can_be_cancelled = false;
   {
     std::lock_guard guard(state->lock);
-    if (state->cancelled.load_relaxed()) return 0;
+    if (state->is_cancelled()) return 0;
     if (state->can_be_cancelled()) {
       const bool has_functions = !state->hooks.empty();
       lingers = is_waited_for || has_functions || state->is_token_held();

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <vector>
 
+#include "api/chan_core.h"
 #include "api/context_watch.h"
 #include "api/stop_handles.h"
 #include "base/atomic.h"
@@ -14,9 +15,17 @@
 // Contexts.
 //   Tree       a child counts as a reference to its parent; a parent knows its cancellable children only by their addresses,
 //              which are good while its lock is held: a dying child takes itself off the list first.
-//   Cancel     1 decided once under each context's lock: flag, cause, channel; its children join the list of those still to do.
+//   Cancel     1 decided once under each context's lock: cause, channel; its children join the list of those still to do.
 //              2 with all of them decided, what may run the user's code: stop sources, functions. Nothing is allocated before
-//              that, no lock is held while another is taken, and no call is nested: any number of children, any depth.
+//              that, no two contexts are locked at once, and no call is nested: any number of children, any depth.
+//   One moment a context is cancelled when its channel is closed: no other flag says so. So err(), cause() and cancelled() answer at the
+//              same moment as done(), whichever the caller asks first. error and cause are written before the close and never again:
+//              is_cancelled() acquires what the close released (chan.closed). The close happens under the context's lock, so that a
+//              context made below, a function or a watch registered, and a context_callback::stop() come before it or after it.
+//              What follows from it comes later, and a caller that sees it finds err() set: contexts below, watches, functions, the
+//              stop token. The receivers of the channel are woken after the lock, since there may be many.
+//   Rejected   a flag before the close: err() is set while done() is open. A flag after it: a receiver of done() finds no err(). Both flags,
+//              with err() waiting for the second: a reader that waits for a canceller without a CPU.
 //   Time limit a function timer that knows the context through a Link, so that it keeps nobody alive; stopped by whatever
 //              cancels first, and with the context.
 //   Lingering  a context without handles is still wanted while somebody has its channel or stop token, or gave it a function, and
@@ -74,7 +83,6 @@ struct context_state {
   chan<std::monostate> done = chan<std::monostate>::nil();
   std::shared_ptr<ContextLink> link;
   std::optional<std::stop_callback<StopRequested>> on_stop;
-  base::Atom<bool> cancelled{false};
   bool may_be_unwanted = false;    // lingers for its channel or stop token only; written before the last handle goes
   base::Atom<bool> let_go{false};  // last under the lock of a cancellation: no child's address is known any more
 
@@ -111,6 +119,9 @@ struct context_state {
       if (references.cas_acq_rel(count, count + kHold)) return true;  // pairs: context.references
     return false;
   }
+
+  // Of one that can be.
+  bool is_cancelled() const noexcept { return done.core()->is_closed(); }
 
   // With the lock held.
   bool can_be_cancelled() const noexcept { return above != nullptr || has_own_end(); }

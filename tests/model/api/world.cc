@@ -8,6 +8,11 @@
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return ::operator new(size); }
 void operator delete(void* memory, std::size_t) noexcept { ::operator delete(memory); }
 
+namespace weft::model {
+// Emitted for the standard library, which allocates and frees inside, too: both go to relacy, or neither.
+void (*volatile const used_by_libraries)(void*) = &::operator delete;
+}  // namespace weft::model
+
 namespace weft::sched {
 
 void begin_wait(Goroutine* g, WaitReason, const void*) {

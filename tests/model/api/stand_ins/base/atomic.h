@@ -102,14 +102,18 @@ class StandInAtom {
     if (is_faulty(Fault::kUnordered, at)) return rl::mo_relaxed;
     return order == rl::mo_seq_cst && is_faulty(Fault::kNotSeqCst, at) ? without_seq_cst : order;
   }
-  void make(T initial) { ::new (static_cast<void*>(&hold_.value)) rl::atomic<T>(initial); }
+  void make(T initial) {
+    ::new (static_cast<void*>(&hold_.value)) rl::atomic<T>(initial);
+    is_made_ = true;
+  }
   void unmake() {
+    if (!is_made_) return;  // of a constant-initialised object: no execution's, and not to be used in one
     hold_.value.~atomic();
     const_cast<volatile bool&>(is_gone_) = true;  // a plain store to an object that ends may be left out
   }
   rl::atomic<T>& value() const {
     dawdle();
-    RL_ASSERT(!const_cast<const volatile bool&>(is_gone_));  // relacy does not notice: the storage is still there
+    RL_ASSERT(is_made_ && !const_cast<const volatile bool&>(is_gone_));  // relacy does not notice: the storage is still there
     return hold_.value;
   }
 
@@ -120,7 +124,7 @@ class StandInAtom {
     rl::atomic<T> value;
   };
   mutable Hold hold_;
-  bool is_gone_ = false;
+  bool is_made_ = false, is_gone_ = false;
 };
 
 }  // namespace weft::model
