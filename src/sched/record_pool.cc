@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "os/memory.h"
 
@@ -59,6 +60,27 @@ SpawnRecord* RecordPool::carve_magazine() noexcept {
   return records;
 }
 
+SpawnRecord* RecordPool::take_magazine() noexcept {
+  SpawnRecord* magazine = full_;
+  if (magazine == nullptr) return carve_magazine();
+  full_ = next_magazine(magazine);
+  return magazine;
+}
+
+void RecordPool::add_full(SpawnRecord* magazine) noexcept {
+  set_next_magazine(magazine, full_);
+  full_ = magazine;
+}
+
+void RecordPool::add_loose(SpawnRecord* record) noexcept {
+  record->link = reinterpret_cast<std::uintptr_t>(loose_);
+  loose_ = record;
+  if (++loose_count_ < kMagazine) return;
+  add_full(loose_);
+  loose_ = nullptr;
+  loose_count_ = 0;
+}
+
 bool RecordPool::refill(Processor& p) noexcept {
   if (cacheless_) {  // the count is kept where the next give() spills
     p.records = take_shared();
@@ -73,23 +95,12 @@ bool RecordPool::refill(Processor& p) noexcept {
     return true;
   }
   std::lock_guard guard(lock_);
-  SpawnRecord* magazine = full_;
-  if (magazine != nullptr) {
-    full_ = next_magazine(magazine);
-  } else {
-    magazine = carve_magazine();
-  }
-  if (magazine != nullptr) {
-    p.records = magazine;
-    p.record_count = kMagazine;
-    return true;
-  }
-  if (loose_ == nullptr) return false;
-  p.records = loose_;
-  loose_ = link(loose_);
-  p.records->link = 0;
-  p.record_count = 1;
-  return true;
+  p.records = take_magazine();
+  p.record_count = kMagazine;
+  if (p.records != nullptr) return true;
+  p.records = std::exchange(loose_, nullptr);  // the last there are
+  p.record_count = std::exchange(loose_count_, 0);
+  return p.records != nullptr;
 }
 
 void RecordPool::spill(Processor& p) noexcept {
@@ -100,8 +111,7 @@ void RecordPool::spill(Processor& p) noexcept {
   }
   if (p.spare_records != nullptr) {
     std::lock_guard guard(lock_);
-    set_next_magazine(p.spare_records, full_);
-    full_ = p.spare_records;
+    add_full(p.spare_records);
   }
   p.spare_records = p.records;
   p.records = nullptr;
@@ -111,40 +121,33 @@ void RecordPool::spill(Processor& p) noexcept {
 SpawnRecord* RecordPool::take_shared() noexcept {
   std::lock_guard guard(lock_);
   if (loose_ == nullptr) {
-    if (full_ != nullptr) {
-      loose_ = full_;
-      full_ = next_magazine(full_);
-    } else {
-      loose_ = carve_magazine();
-    }
+    loose_ = take_magazine();
+    if (loose_ == nullptr) return nullptr;
+    loose_count_ = kMagazine;
   }
   SpawnRecord* record = loose_;
-  if (record != nullptr) {
-    loose_ = link(record);
-    arch::fiber_acquire(record);
-  }
+  loose_ = link(record);
+  --loose_count_;
+  arch::fiber_acquire(record);
   return record;
 }
 
 void RecordPool::give_shared(SpawnRecord* record) noexcept {
   arch::fiber_release(record);
   std::lock_guard guard(lock_);
-  record->link = reinterpret_cast<std::uintptr_t>(loose_);
-  loose_ = record;
+  add_loose(record);
 }
 
 void RecordPool::drain(Processor& p) noexcept {
   std::lock_guard guard(lock_);
   if (p.spare_records != nullptr) {
-    set_next_magazine(p.spare_records, full_);
-    full_ = p.spare_records;
+    add_full(p.spare_records);
     p.spare_records = nullptr;
   }
   while (p.records != nullptr) {
     SpawnRecord* record = p.records;
     p.records = link(record);
-    record->link = reinterpret_cast<std::uintptr_t>(loose_);
-    loose_ = record;
+    add_loose(record);
   }
   p.record_count = 0;
 }

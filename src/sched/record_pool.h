@@ -11,6 +11,9 @@
 // Memory of spawn records: magazines of 256 on each P, whole magazines exchanged with a shared list.
 //   Why magazines   a record is often freed on another P than it came from; moving them one by one back costs a locked
 //                   operation each (spawning a million on two Ps: 281 ns each without this return path, 21 with it).
+//   Single records  come from threads without a P and from the magazine of a P that disappears. They make up one magazine, which joins
+//                   the full ones as soon as it is full. So fewer than kMagazine free records are ever out of the Ps' reach,
+//                   and memory does not grow with the changes of maxprocs or with what plain threads give back.
 namespace weft::sched {
 
 inline constexpr std::uint32_t kMagazine = 256;
@@ -75,12 +78,17 @@ class RecordPool {
  private:
   bool refill(Processor& p) noexcept;
   void spill(Processor& p) noexcept;
-  SpawnRecord* carve_magazine() noexcept;  // under lock_
+  // Under lock_.
+  SpawnRecord* carve_magazine() noexcept;
+  SpawnRecord* take_magazine() noexcept;
+  void add_full(SpawnRecord* magazine) noexcept;
+  void add_loose(SpawnRecord* record) noexcept;
 
   os::RankedMutex<base::Rank::kRecords> lock_;
   bool cacheless_ = false;
   SpawnRecord* full_ = nullptr;   // magazines; a free record's closure holds the link to the next one
-  SpawnRecord* loose_ = nullptr;  // single records of threads without a P, and partly filled magazines
+  SpawnRecord* loose_ = nullptr;  // the magazine that single records fill
+  std::uint32_t loose_count_ = 0;  // < kMagazine, but for what take_shared() does under the lock
   std::byte* slab_ = nullptr;
   std::size_t slab_left_ = 0;
   std::size_t reserved_ = 0;
