@@ -28,6 +28,15 @@ std::int32_t look_for_processor() noexcept {
   return index;
 }
 
+// A P has waited for a thread that could not be started (thread limit, or the system refuses). So this thread, which has just come back
+// from a call, may be the only one that can run what waits: timers and goroutines. Its own goroutine goes to the end of the global queue;
+// else goroutines that loop over calls would pass the threads there are among themselves for ever.
+//   No order   thread_wanted is only a hint: sysmon sets it again every time it finds work beside an idle P and has no thread for it.
+//   Locked     a thread with a locked goroutine runs nothing else.
+void serve_others_first(const Goroutine* g) noexcept {
+  if ((g->flags & kGLocked) == 0) give_way();
+}
+
 __attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m) noexcept {
   g->habits.long_calls = kPredictMax;
   if (scheduler.exiting.load_acquire()) stay_out_of_the_way();  // pairs: exiting
@@ -37,6 +46,7 @@ __attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m)
     acquire_processor(m, *scheduler.processors[index]);
     scheduler.in_call.fetch_add_relaxed(-1);
     transition(g, GStatus::kInCall, GStatus::kRunning);
+    if (WEFT_UNLIKELY(scheduler.thread_wanted.load_relaxed())) serve_others_first(g);
     return;
   }
   // A locked goroutine is found in the queue by another M, which hands its P over to this thread.

@@ -6,7 +6,7 @@
 //   Enter    the P stays wired to the M, marked "in call" in its word (status, M, call number); from then on it belongs to
 //            whoever wins the exchange of that word.
 //   Leave    one CAS takes it back. Somebody was faster (sysmon after two looks, or a stopped world): take an idle P, or queue
-//            the goroutine and sleep.
+//            the goroutine and sleep. If a P waits for a thread that cannot be had, queue it too, and serve that P.
 //   Predict  a goroutine whose last calls were long gives its P away at once; short calls never wake a thread.
 //   Orders   enter: word release  -- taker: CAS acquire;  taker: new word release -- leave: CAS acquire   (processor.word)
 namespace weft::sched {
