@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <span>
 
 #include "arch/first_argument.h"
@@ -49,6 +50,20 @@ bool waits_only(std::int64_t number) noexcept {
     case SYS_io_getevents:
     case SYS_rt_sigtimedwait: return true;
     default:                  return false;
+  }
+}
+
+// Where the kernel writes the rest of a sleep whose caller has no place for it. One for a thread: it sleeps once at a time, and a handler
+// that sleeps has ended the call it interrupted.
+thread_local constinit timespec rest_of_sleep __attribute__((tls_model("initial-exec"))){};
+
+// The registers of a sleep that is made again, which wait for the rest from now on.
+template <class Register>
+void sleep_on(Register& span, Register& rest) noexcept {
+  if (rest != 0) {
+    span = rest;
+  } else {
+    rest = reinterpret_cast<Register>(&rest_of_sleep);
   }
 }
 
@@ -166,10 +181,10 @@ bool restart_interrupted_call(void* ucontext, bool may_unwind) noexcept {
   if (registers[REG_RAX] != -EINTR || pc % kPage < kSyscallBytes + kMostLoads + kNumberBytes) return false;
   const std::int64_t number = number_of_call(pc, registers, may_unwind);
   if (!waits_only(number)) return false;
-  if (number == SYS_nanosleep && registers[REG_RSI] != 0) registers[REG_RDI] = registers[REG_RSI];
   constexpr greg_t kAbsolute = 1;
-  if (number == SYS_clock_nanosleep && (registers[REG_RSI] & kAbsolute) == 0 && registers[REG_R10] != 0)
-    registers[REG_RDX] = registers[REG_R10];  // the rest
+  if (number == SYS_nanosleep) sleep_on(registers[REG_RDI], registers[REG_RSI]);
+  if (number == SYS_clock_nanosleep && (registers[REG_RSI] & kAbsolute) == 0)
+    sleep_on(registers[REG_RDX], registers[REG_R10]);
   registers[REG_RAX] = number;
   registers[REG_RIP] = static_cast<greg_t>(pc - kSyscallBytes);
   return true;
@@ -190,10 +205,9 @@ bool restart_interrupted_call(void* ucontext, bool) noexcept {
   const auto first = aarch64::first_argument(code, call, now);
   if (!first) return false;
   context.regs[0] = *first;
-  if (number == SYS_nanosleep && context.regs[1] != 0) context.regs[0] = context.regs[1];
   constexpr std::uint64_t kAbsolute = 1;
-  if (number == SYS_clock_nanosleep && (context.regs[1] & kAbsolute) == 0 && context.regs[3] != 0)
-    context.regs[2] = context.regs[3];  // the rest
+  if (number == SYS_nanosleep) sleep_on(context.regs[0], context.regs[1]);
+  if (number == SYS_clock_nanosleep && (context.regs[1] & kAbsolute) == 0) sleep_on(context.regs[2], context.regs[3]);
   context.pc -= sizeof(aarch64::Instruction);
   return true;
 }

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -176,6 +177,33 @@ TEST_F(RestartCall, hides_the_signal_from_sleeping) {
     return nanosleep(&span_, &rest);
   });
   interrupt([this] { return clock_nanosleep(CLOCK_MONOTONIC, 0, &span_, nullptr); });
+}
+
+// Signals come faster than the sleep is long: made again in full each time it would never end.
+TEST_F(RestartCall, lets_a_sleep_end_however_many_signals_come) {
+  constexpr auto kStorm = 3s;
+  const auto sleep_in_storm = [&](auto&& sleep) {
+    const pthread_t self = pthread_self();
+    std::atomic<bool> ended{false};
+    const auto began = std::chrono::steady_clock::now();
+    std::thread other([&] {
+      while (!ended && std::chrono::steady_clock::now() - began < kStorm) {
+        std::this_thread::sleep_for(10ms);
+        pthread_kill(self, SIGUSR2);
+      }
+    });
+    const int before = made_again;
+    EXPECT_EQ(sleep(), 0);
+    const auto took = std::chrono::steady_clock::now() - began;
+    ended = true;
+    other.join();
+    EXPECT_GE(took, 48ms);
+    EXPECT_GT(made_again, before);
+    return took;
+  };
+  EXPECT_LT(sleep_in_storm([] { return usleep(50'000); }), kStorm);
+  EXPECT_LT(sleep_in_storm([this] { return nanosleep(&span_, nullptr); }), kStorm);
+  EXPECT_LT(sleep_in_storm([this] { return clock_nanosleep(CLOCK_MONOTONIC, 0, &span_, nullptr); }), kStorm);
 }
 
 #if defined(__x86_64__) && defined(__GLIBC__)

@@ -2,10 +2,17 @@
 #include "sched/starvation.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <thread>
 #include <vector>
+
+#include "arch/restart_call.h"
+#include "os/clock.h"
 
 namespace weft::sched {
 namespace {
@@ -78,6 +85,37 @@ TEST(Starvation, many_threads_share_one_allowance) {
   for (const std::int64_t mine : slept) sum += mine;
   EXPECT_LE(sum, now / 5);
   EXPECT_GT(sum, now / 10);
+}
+
+// As while the world is to stop: our own signal comes again and again, and has the interrupted call made again.
+TEST(Starvation, signals_that_restart_a_pause_do_not_make_it_longer) {
+  struct sigaction action{};
+  action.sa_sigaction = [](int, siginfo_t*, void* context) { arch::restart_interrupted_call(context, false); };
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigaction(SIGUSR2, &action, nullptr);
+  constexpr std::int64_t kStorm = 8'000 * kMs;
+  const pthread_t self = pthread_self();
+  std::atomic<bool> ended{false};
+  const std::int64_t began = os::now_ns();
+  std::thread storm([&] {
+    while (!ended && os::now_ns() - began < kStorm) {
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
+      pthread_kill(self, SIGUSR2);
+    }
+  });
+  Starvation starvation;
+  starvation.begin(3, began - 500 * kMs);  // a fifth of that may be spent
+  int pauses = 0;
+  for (int i = 0; i < 400; ++i) {
+    const std::int64_t before = os::now_ns();
+    starvation.visit();
+    pauses += os::now_ns() - before >= kMs;
+  }
+  const std::int64_t took = os::now_ns() - began;
+  ended = true;
+  storm.join();
+  EXPECT_GT(pauses, 0);
+  EXPECT_LT(took, kStorm);
 }
 
 }  // namespace
