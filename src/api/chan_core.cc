@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "api/start.h"
+#include "api/timer_chan.h"
 #include "arch/context_layout.h"
 #include "base/cache_line.h"
 #include "sched/lease.h"
@@ -253,7 +254,7 @@ __attribute__((always_inline)) inline chan_outcome chan_core::receive_now(void* 
     if (receive_copy(*sender, storage)) return chan_outcome::done;
     lock_.lock();  // the next one
   }
-  if (WEFT_UNLIKELY(is_timer())) return take_tick(storage);
+  if (WEFT_UNLIKELY(is_timer())) return receive_tick(storage);
   if (was_closed()) {
     lock_.unlock();
     return chan_outcome::closed;
@@ -414,7 +415,7 @@ __attribute__((noinline)) chan_outcome chan_core::receive_otherwise(void* storag
 // With a time limit, on a plain thread, or from a timer. The lock is held, and there is nothing to receive.
 chan_outcome chan_core::receive_later(void* storage, std::int64_t deadline_ns) {
   for (;;) {
-    const std::int64_t wake_at = std::min(deadline_ns, due_at());
+    const std::int64_t wake_at = std::min(deadline_ns, due_for_thread());
     Wait wait(WaitReason::kChanReceive, this, wake_at);
     Waiter waiter;
     wait.attach(waiter);
@@ -422,18 +423,30 @@ chan_outcome chan_core::receive_later(void* storage, std::int64_t deadline_ns) {
     wait.begin();
     receivers_.push(waiter);
     lock_.unlock();
+    if (WEFT_UNLIKELY(is_timer())) arm();
     const bool woken = wait.wait();
     if (woken && WEFT_LIKELY(!waiter.retry)) return waiter.success ? chan_outcome::done : chan_outcome::closed;
     if (!woken && wake_at == deadline_ns) {
-      leave(false, waiter);
+      leave_any(false, waiter);
       return chan_outcome::would_block;
     }
     sched::calling_goroutine();  // before the lock, as above
-    lock_.lock();  // a timer's time has come, or it was woken for something that failed: look again
+    lock_.lock();  // a thread's, and a timer's time has come; or it was woken for something that failed: look again
     if (!woken) take_off(receivers_, waiter);
     const chan_outcome outcome = receive_now(storage);
     if (outcome != chan_outcome::would_block) return outcome;
   }
+}
+
+void chan_core::destroy(chan_core* channel) noexcept {
+  if (WEFT_UNLIKELY(channel->is_timer())) {  // without a buffer
+    delete static_cast<timer_chan*>(channel);
+    return;
+  }
+  std::byte* buffer = channel->buffer_;
+  const std::align_val_t align{channel->ops_->align};
+  delete channel;
+  if (buffer != nullptr) ::operator delete(buffer, align);
 }
 
 void chan_core::release() noexcept {
@@ -443,14 +456,6 @@ void chan_core::release() noexcept {
   orphan_ = true;
   lock_.unlock();
   if (unused) destroy(this);
-}
-
-inline void chan_core::take_off(sched::WaitList& list, Waiter& waiter) noexcept {
-  if (WEFT_LIKELY(waiter.queued)) {
-    list.remove(waiter);
-  } else {
-    --strays_;
-  }
 }
 
 void chan_core::leave(bool is_send, Waiter& waiter) noexcept {

@@ -24,7 +24,11 @@
 //               by pop() still comes back here to leave(): it is a stray until then, and holds the channel as those on the lists do.
 namespace weft::detail {
 
+class timer_chan;
+
 class chan_core {
+  friend class timer_chan;
+
  public:
   chan_core(std::size_t capacity, const element_ops& ops, std::byte* buffer, const char* name) noexcept
       : plain_bytes_(plain_bytes(ops)),
@@ -33,10 +37,6 @@ class chan_core {
         ops_(&ops),
         name_(name) {}
   ~chan_core();
-
-  // A timer's channel (time.cc).
-  void set_timer(std::int64_t when_ns, std::int64_t period_ns) noexcept;
-  bool change_timer(std::int64_t when_ns, std::int64_t period_ns, bool start) noexcept;
 
   // A context's channel (context.cc), before anybody else has it. close() is for the context, close_chan() for the user.
   void give_to_context() noexcept { state_.store_relaxed(kContexts); }
@@ -57,18 +57,19 @@ class chan_core {
   bool has_owner() const noexcept { return (state_.load_relaxed() & kOwned) != 0; }
   bool is_closed() const noexcept { return state_.load_acquire() == kClosed; }  // pairs: chan.closed
 
-  static void destroy(chan_core* channel) noexcept {
-    std::byte* buffer = channel->buffer_;
-    const std::align_val_t align{channel->ops_->align};
-    delete channel;
-    if (buffer != nullptr) ::operator delete(buffer, align);
-  }
+  static void destroy(chan_core* channel) noexcept;
 
   bool has_one_handle() const noexcept { return references_.load_relaxed() == 1; }
   void retain() noexcept { references_.fetch_add_relaxed(1); }
   void release() noexcept;
   // A waiter that was not woken through this channel leaves it.
   void leave(bool is_send, sched::Waiter& waiter) noexcept;
+  // The same of a channel that may be a timer's.
+  void leave_any(bool is_send, sched::Waiter& waiter) noexcept {
+    WEFT_UNLIKELY(is_timer()) ? leave_timer(waiter) : leave(is_send, waiter);
+  }
+  // After a goroutine has queued on a timer's channel: from now on it is woken at its time.
+  void arm() noexcept;
 
   // --- select ---
   // Could this case run now? Without the lock: a hint, exact for a channel that nobody else uses.
@@ -79,8 +80,10 @@ class chan_core {
     // The count first: who sees it emptied after a close sees the close too.
     return count_.load_acquire() > 0 || !senders_.empty() || is_closed();  // pairs: chan.count
   }
-  // When to look again although nobody wakes us: the time of a timer's channel.
-  std::int64_t due_at() const noexcept { return is_timer() ? when_ns_.load_relaxed() : os::kForever; }
+  // When a plain thread looks again although nobody wakes it: the time of a timer's channel (timer_chan.h).
+  std::int64_t due_for_thread() const noexcept {
+    return is_timer() && os::current_p() == nullptr ? when_ns_.load_relaxed() : os::kForever;
+  }
   sched::ChannelLock& lock() noexcept { return lock_; }
   // Under the lock: the same, exactly.
   bool is_ready(bool is_send) const noexcept {
@@ -119,7 +122,13 @@ class chan_core {
   bool is_ready_beside_decided(bool is_send) const noexcept;
   sched::Waiter* pop(sched::WaitList& list) noexcept { return list.pop(&strays_); }
   // A waiter that was not woken through this list.
-  void take_off(sched::WaitList& list, sched::Waiter& waiter) noexcept;
+  void take_off(sched::WaitList& list, sched::Waiter& waiter) noexcept {
+    if (WEFT_LIKELY(waiter.queued)) {
+      list.remove(waiter);
+    } else {
+      --strays_;
+    }
+  }
   bool is_unused() const noexcept { return receivers_.empty() && senders_.empty() && strays_ == 0; }
   bool timer_due() const noexcept { return when_ns_.load_relaxed() <= os::now_ns(); }
   void park_on(sched::WaitList& list, sched::Waiter& waiter, sched::Goroutine* g, sched::WaitReason reason,
@@ -143,7 +152,8 @@ class chan_core {
   bool receive_copy(sched::Waiter& sender, void* storage) noexcept;
   chan_outcome receive_otherwise(void* storage, std::int64_t deadline_ns);
   chan_outcome receive_later(void* storage, std::int64_t deadline_ns);
-  chan_outcome take_tick(void* storage) noexcept;
+  chan_outcome receive_tick(void* storage) noexcept;
+  void leave_timer(sched::Waiter& waiter) noexcept;
   // From a waiting sender; false: its copy threw, the exception is the sender's, and this sender is done.
   bool take_into_buffer(sched::Waiter& sender) const noexcept;
   static bool take_copy(sched::Waiter& sender, void* to, std::uint32_t depth) noexcept;

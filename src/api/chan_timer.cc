@@ -1,46 +1,32 @@
 // SPDX-License-Identifier: MIT
 #include <cstring>
+#include <new>
 
 #include "api/chan_core.h"
+#include "api/start.h"
+#include "api/timer_chan.h"
 #include "os/clock.h"
+#include "sched/wait_queue.h"
 #include "weft/detail/clock.h"
 
-// The channel of a timer or ticker: there is no element in it, and no entry in any heap. It has a time; who receives waits until then by a
-// limit of its own (receive_later in chan_core.cc, select.cc) and takes the tick; who changes the time wakes those who wait for the old one.
+// Why it is right: timer_chan.h.
 namespace weft::detail {
 
 using sched::Waiter;
 
-void chan_core::set_timer(std::int64_t when_ns, std::int64_t period_ns) noexcept {
+timer_chan::timer_chan(const element_ops& ops, std::int64_t when, std::int64_t period) noexcept
+    : chan_core(0, ops, nullptr, nullptr) {
+  callback = [](sched::Timer* due) { fire(due); };
   state_.store_relaxed(kTimers);
   is_started_ = true;
-  period_ns_ = period_ns;
-  when_ns_.store_relaxed(when_ns);
-}
-
-bool chan_core::change_timer(std::int64_t when_ns, std::int64_t period_ns, bool start) noexcept {
-  sched::WaitList woken;
-  lock_.lock();
-  const bool was_pending = is_started_;
-  is_started_ = start;  // that it is a timer's does not change: selects read it without the lock
-  period_ns_ = period_ns;
-  when_ns_.store_relaxed(when_ns);
-  while (Waiter* waiter = pop(receivers_)) {  // they wait for the old time
-    waiter->retry = true;
-    woken.push(*waiter);
-  }
-  lock_.unlock();
-  while (Waiter* waiter = woken.front()) {
-    woken.remove(*waiter);
-    sched::wake(waiter);
-  }
-  return was_pending;
+  period_ns_ = period;
+  when_ns_.store_relaxed(when);
 }
 
 // The tick keeps its own time; those that nobody received meanwhile are dropped.
-chan_outcome chan_core::take_tick(void* storage) noexcept {
+bool timer_chan::take_tick(void* storage) noexcept {
   const std::int64_t when = when_ns_.load_relaxed(), now = os::now_ns();
-  if (when > now) return chan_outcome::would_block;
+  if (when > now) return false;
   std::memcpy(storage, &when, sizeof when);
   std::int64_t next = os::kForever;
   if (period_ns_ > 0) {
@@ -50,19 +36,122 @@ chan_outcome chan_core::take_tick(void* storage) noexcept {
   }
   when_ns_.store_relaxed(next);
   is_started_ = period_ns_ > 0;
+  return true;
+}
+
+// Null: it is not time yet, or nobody waits. Else to be woken after the lock.
+Waiter* timer_chan::serve_first() noexcept {
+  if (!timer_due()) return nullptr;
+  Waiter* first = pop(receivers_);
+  if (first != nullptr) first->success = take_tick(first->element);
+  return first;
+}
+
+void timer_chan::settle() noexcept {
+  if (is_arming_) return;
+  is_arming_ = true;
+  ++strays_;
+  while (!is_settled()) {
+    if (armed_ns_ != os::kForever) {
+      lock_.unlock();
+      sched::stop_timer(this);
+      lock_.lock();
+      armed_ns_ = os::kForever;
+    } else {
+      armed_ns_ = when_ns = wanted_ns();
+      lock_.unlock();
+      sched::start_timer(this);
+      lock_.lock();
+    }
+  }
+  --strays_;
+  is_arming_ = false;
+}
+
+void timer_chan::settle_and_unlock() noexcept {
+  if (!is_settled()) settle();
+  const bool unused = orphan_ && is_unused();
   lock_.unlock();
-  return chan_outcome::done;
+  if (unused) destroy(this);
+}
+
+// By the heap, under its lock: whoever ends the channel meanwhile waits for that in stop_timer().
+void timer_chan::fire(sched::Timer* due) noexcept {
+  auto* self = static_cast<timer_chan*>(due);
+  self->lock_.lock();
+  self->armed_ns_ = os::kForever;
+  Waiter* first = self->serve_first();
+  if (!self->is_settled()) {
+    self->armed_ns_ = self->when_ns = self->wanted_ns();
+    self->heap.load_relaxed()->add_again(self);
+  }
+  self->lock_.unlock();
+  if (first != nullptr) sched::wake(first);
+}
+
+// They wait for the old time.
+void timer_chan::take_threads(sched::WaitList& taken) noexcept {
+  for (Waiter *waiter = receivers_.front(), *next; waiter != nullptr; waiter = next) {
+    next = waiter->next;
+    if (waiter->who.goroutine() != nullptr || (waiter->choice != nullptr && !waiter->choice->fire(waiter))) continue;
+    receivers_.remove(*waiter);
+    waiter->retry = true;
+    taken.push(*waiter);
+  }
+}
+
+bool timer_chan::change(std::int64_t when, std::int64_t period, bool start) noexcept {
+  sched::WaitList threads;
+  lock_.lock();
+  const bool was_pending = is_started_;
+  is_started_ = start;  // that it is a timer's does not change: selects read it without the lock
+  period_ns_ = period;
+  when_ns_.store_relaxed(when);
+  take_threads(threads);
+  settle_and_unlock();
+  sched::wake_all(threads);
+  return was_pending;
+}
+
+// --- what chan_core asks of a timer's channel ---
+
+// As receive_now(): the lock is released if it is done. Those who wait come first, except that a thread need not wait for them.
+chan_outcome chan_core::receive_tick(void* storage) noexcept {
+  auto* self = static_cast<timer_chan*>(this);
+  for (;;) {
+    if (!self->is_settled()) self->settle();
+    if (!timer_due()) return chan_outcome::would_block;
+    if (Waiter* first = os::current_p() != nullptr ? self->serve_first() : nullptr) {
+      lock_.unlock();
+      sched::wake(first);
+      lock_.lock();
+    } else if (self->take_tick(storage)) {
+      self->settle_and_unlock();
+      return chan_outcome::done;
+    }
+  }
+}
+
+void chan_core::arm() noexcept {
+  if (os::current_p() == nullptr) return;
+  lock_.lock();
+  static_cast<timer_chan*>(this)->settle_and_unlock();
+}
+
+void chan_core::leave_timer(Waiter& waiter) noexcept {
+  lock_.lock();
+  take_off(receivers_, waiter);
+  static_cast<timer_chan*>(this)->settle_and_unlock();
 }
 
 chan_core* make_timer_chan(std::int64_t when_ns, std::int64_t period_ns) {
   static constexpr element_ops kTime{sizeof(std::int64_t), alignof(std::int64_t), nullptr, nullptr};
-  chan_core* channel = make_chan(0, kTime);
-  channel->set_timer(when_ns, period_ns);
-  return channel;
+  api::ensure_started();
+  return new timer_chan(kTime, when_ns, period_ns);
 }
 bool set_timer_chan(chan_core* channel, std::int64_t when_ns, std::int64_t period_ns) {
-  return channel->change_timer(when_ns, period_ns, true);
+  return static_cast<timer_chan*>(channel)->change(when_ns, period_ns, true);
 }
-bool stop_timer_chan(chan_core* channel) { return channel->change_timer(forever, 0, false); }
+bool stop_timer_chan(chan_core* channel) { return static_cast<timer_chan*>(channel)->change(forever, 0, false); }
 
 }  // namespace weft::detail

@@ -25,8 +25,9 @@
 //   Own        if all locks are this M's own and nobody else waits there, it will be this M who decides: then the Choice is its own, too
 //              (biased_flag.h). Whoever else comes has taken a lock away before, and takes one Choice away for it, not those of a crowd.
 //   Frames     the waiters are on our stack: we leave every list, under its lock, before we return. The winner was taken off by pop().
-//   Timers     nobody wakes those who wait for a timer's channel: they wake up at its time, which is read under its lock, or when it is
-//              changed, by who changes it.
+//   Timers     a goroutine that has queued on a timer's channel sees to it that the channel is in a timer heap (arm_timers); the heap
+//              wakes the first of those who wait there (timer_chan.h). We may have been woken, and T be the winner, before we arm it:
+//              our caller has a handle. A plain thread wakes up at that time by itself, or is woken by who changes the time.
 //   Lifetime   cases borrow handles (case_channel.h): whoever calls has them. From 3 on others may have heard from us (a value of one case),
 //              and let go of the other handles; so all channels are queued on at once, and a channel stays until those that queued on it
 //              have left it (chan_core.h). The winner's is not touched any more.
@@ -146,7 +147,7 @@ class Select {
       channel->lock().unlock_counted_unranked();  // the locks of those that follow are still held: nobody reaches them
     }
     sched::park();
-    return conclude(waiters, choice.winner, error);
+    return conclude<false>(waiters, choice.winner, error);
   }
 
   // Locks all channels if none is locked, a timer's, or seems ready.
@@ -184,24 +185,33 @@ class Select {
     for (std::size_t i = 0; i < count_; ++i)
       if (cases_[i].channel != nullptr) queue(waiters[i], cases_[i], wait.sleeper(), wait.choice(), error);
     locks.unlock();
-    const std::size_t chosen = conclude(waiters, wait.wait() ? wait.choice().winner : nullptr, error);
+    arm_timers();
+    const std::size_t chosen = conclude<true>(waiters, wait.wait() ? wait.choice().winner : nullptr, error);
     return chosen == no_case && wake_at < deadline_ns_ ? kAgain : chosen;  // a timer's time has come
   }
 
-  // The limit, or the time of a timer among the channels: under its lock, for who changes it wakes those who wait.
+  // The limit; a plain thread's also the time of a timer among the channels, under its lock: who changes it wakes threads that wait.
   std::int64_t when_to_wake() const noexcept {
     std::int64_t wake_at = deadline_ns_;
     for (std::size_t i = 0; i < count_; ++i)
-      if (cases_[i].channel != nullptr) wake_at = std::min(wake_at, cases_[i].channel->due_at());
+      if (cases_[i].channel != nullptr) wake_at = std::min(wake_at, cases_[i].channel->due_for_thread());
     return wake_at;
   }
 
+  void arm_timers() noexcept {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (cases_[i].channel != nullptr && cases_[i].channel->is_timer()) cases_[i].channel->arm();
+  }
+
   // After the wait. winner: null if the time has come; then no_case.
+  template <bool MayHaveTimers>
   std::size_t conclude(Waiter* waiters, const Waiter* winner, std::exception_ptr& error) {
     Waiter* waiter = waiters;
     const select_case* const end = cases_ + count_;
     for (const select_case* one = cases_; one != end; ++one, ++waiter)
-      if (one->channel != nullptr && waiter != winner) one->channel->leave(one->is_send, *waiter);
+      if (one->channel != nullptr && waiter != winner) {
+        MayHaveTimers ? one->channel->leave_any(one->is_send, *waiter) : one->channel->leave(one->is_send, *waiter);
+      }
     if (WEFT_UNLIKELY(winner == nullptr)) return no_case;
     if (WEFT_UNLIKELY(winner->retry)) return kAgain;
     if (WEFT_UNLIKELY(error != nullptr)) std::rethrow_exception(error);

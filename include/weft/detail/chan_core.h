@@ -23,7 +23,7 @@ enum class chan_outcome : std::uint8_t { done, would_block, closed };
 
 class chan_core;
 
-// A timer's channel: no buffer and no entry in any heap; whoever receives waits until the time has come, and takes it. The
+// A timer's channel: no buffer, and an entry in a timer heap only while goroutines wait; each tick wakes the first of them. The
 // element is a steady_clock time in nanoseconds. period > 0: a ticker.
 chan_core* make_timer_chan(std::int64_t when_ns, std::int64_t period_ns);
 // True: it was started, and its value had not been received yet.

@@ -8,12 +8,15 @@
 // mutant: looks_and_queues_at_two_moments in api/select.cc, caught by both_values_arrive_once_on_a_thread
 //   -     const std::int64_t wake_at = when_to_wake();
 //   +     locks.unlock(), locks.lock(); const std::int64_t wake_at = when_to_wake();
-// mutant: waits_for_the_old_time_of_a_timer in api/select.cc, caught by a_timer_set_while_a_select_queues_is_not_missed
+// mutant: waits_for_the_old_time_of_a_timer in api/select.cc, caught by a_timer_set_while_a_threads_select_queues_is_not_missed
 //   -     const std::int64_t wake_at = when_to_wake();
 //   +     locks.unlock(); const std::int64_t wake_at = when_to_wake(); locks.lock();
 // mutant: stays_on_the_lists_it_lost in api/select.cc, caught by both_values_arrive_once
-//   -       if (one->channel != nullptr && waiter != winner) one->channel->leave(one->is_send, *waiter);
-//   +       static_cast<void>(winner);
+//   -         MayHaveTimers ? one->channel->leave_any(one->is_send, *waiter) : one->channel->leave(one->is_send, *waiter);
+//   +         static_cast<void>(winner);
+// mutant: arms_no_timer in api/select.cc, caught by a_timer_set_while_a_select_queues_is_not_missed
+//   -     arm_timers();
+//   +
 // mutant: can_be_chosen_twice in api/select.cc, caught by losers_keep_their_values
 //   -     waiter.choice = &choice;
 //   +     static_cast<void>(choice);
@@ -235,10 +238,12 @@ TEST(SelectModel, a_close_wakes_a_select) { EXPECT_TRUE(judge<CloseOnly>(random_
 TEST(SelectModel, a_close_and_a_send_compete) { EXPECT_TRUE(judge<CloseAndSend>(random_search(30'000))); }
 
 // A stopped timer is set while a select looks at its channel and queues there.
+template <bool AsThread>
 struct TimerSetMeanwhile : OnTwoChannels<2, 0, true> {
   detail::chan_core* timer = nullptr;
   void prepare() override {
     OnTwoChannels::prepare();
+    world.is_thread[1] = AsThread;
     timer = detail::make_timer_chan(kForever, 0);
   }
   void act(unsigned id) override {
@@ -259,7 +264,10 @@ struct TimerSetMeanwhile : OnTwoChannels<2, 0, true> {
 };
 
 TEST(SelectModel, a_timer_set_while_a_select_queues_is_not_missed) {
-  EXPECT_TRUE(judge<TimerSetMeanwhile>(random_search(30'000)));
+  EXPECT_TRUE(judge<TimerSetMeanwhile<false>>(random_search(30'000)));
+}
+TEST(SelectModel, a_timer_set_while_a_threads_select_queues_is_not_missed) {
+  EXPECT_TRUE(judge<TimerSetMeanwhile<true>>(random_search(30'000)));
 }
 
 // Who has sent on b knows that the select has begun, and lets go of a, on which the select may still be queued.

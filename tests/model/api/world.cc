@@ -35,6 +35,7 @@ void park() {
 void ready(Goroutine* g) {
   RL_ASSERT(g->is_waiting && !g->is_ready);  // a second wake-up, or one for somebody who runs
   g->is_ready = true;
+  ++world->wakes;
   g->woken.exchange_acq_rel(1);
   os::futex_wake(g->woken);
 }

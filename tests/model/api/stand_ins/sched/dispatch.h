@@ -33,6 +33,7 @@ struct World {
   Goroutine goroutines[kMost];
   bool is_thread[kMost] = {};
   base::Atom<std::uint32_t> running{0};  // those whose end the clock waits for
+  unsigned wakes = 0;                    // the simulation's own knowledge
 };
 inline World* world;  // of this execution
 
