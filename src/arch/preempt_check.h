@@ -24,6 +24,6 @@ void weft_preempt_slow(void* sp) noexcept;
 
 #if defined(__aarch64__)
 // The compare's other side on processors whose thread control block has no place for it.
-extern thread_local std::uintptr_t weft_preempt_guard __attribute__((tls_model("initial-exec")));
+extern thread_local constinit std::uintptr_t weft_preempt_guard __attribute__((tls_model("initial-exec")));
 #endif
 }

@@ -95,7 +95,7 @@ struct StdAtomics {
   // StoreLoad barrier as one locked operation on a line that is ours and hot.
   static void full_fence() noexcept {
 #if WEFT_TSAN
-    static std::atomic<int> fence_word{0};
+    static constinit std::atomic<int> fence_word{0};
     fence_word.fetch_add(0, std::memory_order_seq_cst);  // TSan knows no fences, but it knows this
 #elif defined(__x86_64__)
     asm volatile("lock; orl $0, -64(%%rsp)" ::: "memory", "cc");

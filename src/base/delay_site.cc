@@ -15,14 +15,12 @@ Atom<std::uint64_t> state{0};  // 0: off; else the shared random state (exact se
 
 }  // namespace
 
-DelaySite::DelaySite(const char* site_name) noexcept : name(site_name) {
-  next = sites.load_relaxed();              // the CAS validates it
-  while (!sites.cas_acq_rel(next, this)) {  // pairs: delay_sites
-  }
-}
-
 void DelaySite::visit() noexcept {
-  visits.fetch_add_relaxed(1);
+  if (visits.fetch_add_relaxed(1) == 0) {
+    next = sites.load_relaxed();              // the CAS validates it
+    while (!sites.cas_acq_rel(next, this)) {  // pairs: delay_sites
+    }
+  }
   const std::uint64_t seed = state.load_relaxed();
   if (seed == 0) return;
   Random random(seed ^ reinterpret_cast<std::uintptr_t>(this));

@@ -11,10 +11,10 @@
 namespace weft::base {
 
 struct DelaySite {
-  explicit DelaySite(const char* site_name) noexcept;  // joins the list of all sites
+  explicit constexpr DelaySite(const char* site_name) noexcept : name(site_name) {}
   void visit() noexcept;
   const char* name;
-  DelaySite* next = nullptr;
+  DelaySite* next = nullptr;  // in the list of all sites, which the first visit joins
   Atom<std::uint64_t> visits{0};
 };
 
@@ -24,10 +24,10 @@ const DelaySite* all_delay_sites() noexcept;
 }  // namespace weft::base
 
 #if WEFT_DEBUG_CHECKS
-#define WEFT_DELAY_SITE(name)                             \
-  do {                                                    \
-    static ::weft::base::DelaySite weft_delay_site(name); \
-    weft_delay_site.visit();                              \
+#define WEFT_DELAY_SITE(name)                                       \
+  do {                                                              \
+    static constinit ::weft::base::DelaySite weft_delay_site(name); \
+    weft_delay_site.visit();                                        \
   } while (0)
 #else
 #define WEFT_DELAY_SITE(name) static_cast<void>(0)

@@ -28,8 +28,7 @@ int look_at_module(dl_phdr_info* module, std::size_t, void* raw) {
 }  // namespace
 
 CodeRange code_around(const void* address) noexcept {
-  static const bool is_static = getauxval(AT_BASE) == 0;
-  if (is_static) return {};
+  if (getauxval(AT_BASE) == 0) return {};  // statically linked
   Search search{reinterpret_cast<std::uintptr_t>(address), {}};
   dl_iterate_phdr(look_at_module, &search);
   return search.found;

@@ -124,12 +124,9 @@ bool segment_has_other(const dl_phdr_info& module, const ElfW(Phdr) & segment) {
 
 // The program itself has an empty name in the list of modules.
 const char* program_path() {
-  static char path[4096];
-  static const bool known = [] {
-    const ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
-    return size > 0;
-  }();
-  return known ? path : "the main program";
+  static constinit char path[4096] = {};
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
+  return size > 0 ? path : "the main program";
 }
 
 int visit_module(dl_phdr_info* module, std::size_t, void* data) {

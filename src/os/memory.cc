@@ -51,7 +51,7 @@ GuardKind probe_guard_kind() {
 
 // All ranges in one system call where the kernel lets a process name itself; returns how many were done.
 std::size_t guard_many(std::span<const Range> ranges) {
-  static base::Atom<bool> refused{false};
+  static constinit base::Atom<bool> refused{false};
   if (refused.load_relaxed() || ranges.size() < 4) return 0;  // a hint, written once
   iovec vectors[64];  // few: this runs on the stacks of goroutines
   const std::size_t count = std::min(ranges.size(), std::size(vectors));
@@ -148,8 +148,10 @@ std::size_t read_guard_limit() {
 
 std::size_t mprotect_guard_limit() noexcept {
   const KeepErrno keep;
-  static const std::size_t limit = read_guard_limit();
-  return limit;
+  static constinit base::Atom<std::size_t> limit{0};
+  std::size_t known = limit.load_relaxed();
+  if (known == 0) limit.store_relaxed(known = read_guard_limit());  // a second reader reads the same
+  return known;
 }
 
 }  // namespace weft::os

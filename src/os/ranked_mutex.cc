@@ -4,7 +4,7 @@
 #if WEFT_DEBUG_CHECKS
 namespace weft::os {
 namespace {
-thread_local std::uint32_t held_ranks = 0;
+thread_local constinit std::uint32_t held_ranks = 0;
 }
 
 __attribute__((noinline)) void note_rank_taken(base::Rank rank) {

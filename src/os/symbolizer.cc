@@ -274,6 +274,7 @@ class Symbolizer {
 
 // Never destroyed: threads may still print stacks while the process exits.
 Symbolizer& symbolizer() {
+  // lazy: it allocates, locks and reads files, so no handler or check comes here; crash reports use os/frame_writer.cc
   static Symbolizer* const instance = new Symbolizer;
   return *instance;
 }

@@ -20,8 +20,8 @@ namespace {
 constexpr std::size_t kSignalStackSize = 64 * 1024;  // room for a symbolised report
 
 // Of a thread that blocks signals for itself alone: what those it starts have blocked.
-thread_local bool blocks_alone = false;
-thread_local sigset_t blocked_otherwise;
+thread_local constinit bool blocks_alone = false;
+thread_local constinit sigset_t blocked_otherwise{};
 
 struct Start {
   void (*entry)(void*);

@@ -17,8 +17,9 @@ namespace {
 constexpr std::size_t kMostFrames = 128;
 constexpr std::ptrdiff_t kUnwinderNeeds = 24 * 1024;  // of stack
 
+constinit os::CodeRange program;  // written before there are goroutines
+
 struct Walk {
-  os::CodeRange program;
   std::size_t frames = 0;
   RuntimeFrames runtime{true};
   bool reached_main = false;
@@ -40,19 +41,19 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
     walk.found.in_runtime = true;
     return _URC_END_OF_STACK;
   }
-  if (walk.program.begin != walk.program.end)
-    walk.found.foreign |= frame.pc - walk.program.begin >= walk.program.end - walk.program.begin;
+  if (program.begin != program.end) walk.found.foreign |= frame.pc - program.begin >= program.end - program.begin;
   return ++walk.frames < kMostFrames ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
 }  // namespace
 
+void find_program_code() noexcept { program = os::code_around(reinterpret_cast<const void*>(&weft_goroutine_main)); }
+
 FramesOnStack look_at_frames(const Goroutine* g) noexcept {
-  static const os::CodeRange program = os::code_around(reinterpret_cast<const void*>(&weft_goroutine_main));
   if (static_cast<std::byte*>(__builtin_frame_address(0)) - g->stack_bottom < kUnwinderNeeds) return {.foreign = true};
   const Unwinding unwinding;
   if (!unwinding.allowed()) return {.foreign = true, .in_runtime = true};
-  Walk walk{program};
+  Walk walk;
   _Unwind_Backtrace(next_frame, &walk);
   walk.found.foreign |= !walk.reached_main;
   return walk.found;

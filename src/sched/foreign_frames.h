@@ -22,6 +22,10 @@ struct FramesOnStack {
   bool in_runtime = false;  // called by it, or nobody may look any more (unwinding.h)
   bool may_give_way() const noexcept { return !in_handler && !in_runtime; }
 };
+// Once, before there are goroutines. Not at the first look: a signal handler's check may come in the middle of it and look,
+// too (tools/lint/check_lazy.py).
+void find_program_code() noexcept;
+
 // On the goroutine's own stack.
 FramesOnStack look_at_frames(const Goroutine* g) noexcept;
 

@@ -22,7 +22,7 @@
 #include "sched/trace_points.h"
 #include "sched/world.h"
 
-extern "C" thread_local weft::os::Current weft_current __attribute__((tls_model("initial-exec")));
+extern "C" thread_local constinit weft::os::Current weft_current __attribute__((tls_model("initial-exec")));
 
 namespace weft::sched {
 namespace {
@@ -182,7 +182,7 @@ Machine* new_machine_locked(bool by_timer) noexcept {
 void thread_refused(int error) noexcept {
   if (scheduler.threads.load_relaxed() == 0) {
     // Not one thread to run goroutines: that may pass, but it must not last in silence.
-    static base::Atom<std::int64_t> since_ns{0};
+    static constinit base::Atom<std::int64_t> since_ns{0};
     std::int64_t never = 0;
     if (!since_ns.cas_relaxed(never, os::now_ns()) && os::now_ns() - never > kNoThreadLimitNs)
       base::fatal_exit(2,
@@ -191,7 +191,7 @@ void thread_refused(int error) noexcept {
                        std::strerror(error));
     return;
   }
-  static base::Atom<bool> told{false};
+  static constinit base::Atom<bool> told{false};
   if (told.exchange_relaxed(true)) return;
   hooks.warn_thread_refused(error);
 }

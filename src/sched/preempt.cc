@@ -362,7 +362,7 @@ void allow_preemption() noexcept {
 #if defined(__x86_64__)
 namespace {
 void say_that_checks_always_fire() noexcept {
-  static base::Atom<bool> said{false};
+  static constinit base::Atom<bool> said{false};
   if (said.load_relaxed() || said.exchange_relaxed(true)) return;
   const os::KeepErrno keep;
   constexpr std::string_view kText =

@@ -19,7 +19,7 @@ struct TestOwners {
   static constexpr unsigned kThreads = 4;
   static constexpr std::uint8_t kLookEvery = 2, kStreak = 4;
 
-  static inline thread_local Owner* current = nullptr;
+  static inline thread_local constinit Owner* current = nullptr;
   static inline Owner owners[kThreads];
   static inline bool allowed = true;
   static inline std::atomic<long> biased{0}, revoked{0};  // raw atomic: compared with numbers by tests

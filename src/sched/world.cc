@@ -10,6 +10,7 @@
 #include "os/memory.h"
 #include "os/thread.h"
 #include "sched/dispatch.h"
+#include "sched/foreign_frames.h"
 #include "sched/handoff.h"
 #include "sched/machines.h"
 #include "sched/preempt.h"
@@ -299,6 +300,7 @@ void change_policy(Policy* policy) noexcept {
 }
 
 void start_scheduler(Policy* policy, std::uint32_t n) {
+  find_program_code();
   install(policy);
   resize(n);
   for (std::uint32_t i = n; i-- > 0;) {

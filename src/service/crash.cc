@@ -107,7 +107,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     return;
   }
 #if !WEFT_ASAN && !WEFT_TSAN  // sanitizers print their own, better report
-  static volatile sig_atomic_t reported = 0;
+  static constinit volatile sig_atomic_t reported = 0;
   if (g != nullptr && info->si_code > 0 && !reported) {
     reported = 1;
     if (!is_handled(previous)) reporter.store_relaxed(os::thread_id());

@@ -52,7 +52,7 @@ bool others_could_help() {
 void write_out(void*, std::string_view text) { base::write_stderr(text.data(), text.size()); }
 
 [[noreturn]] void report(std::string_view headline) {
-  static base::Atom<bool> reporting{false};
+  static constinit base::Atom<bool> reporting{false};
   if (reporting.exchange_relaxed(true))
     for (;;) os::Note().wait();  // another M is printing and will end the process
   base::write_stderr(headline.data(), headline.size());

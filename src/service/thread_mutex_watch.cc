@@ -49,6 +49,7 @@ struct Real {
 
 template <class F>
 F next(const char* name, F in_static_program) noexcept {
+  // lazy: without a guard, and the start of the runtime asks for all of them (watch_thread_mutexes)
   void* found = &dlsym != nullptr ? dlsym(RTLD_NEXT, name) : nullptr;
   return found != nullptr ? reinterpret_cast<F>(found) : in_static_program;
 }
