@@ -6,6 +6,7 @@
 
 #include "weft/detail/clock.h"
 #include "weft/detail/deadline.h"
+#include "weft/detail/holder_hint.h"
 #include "weft/detail/wait_queue.h"
 
 namespace weft {
@@ -19,20 +20,22 @@ class mutex {
   mutex(const mutex&) = delete;
 
   void lock() {
+    const std::uint32_t who = detail::self_hint();
     std::uint32_t unlocked = 0;
     if (!state_.compare_exchange_strong(unlocked, kLocked, std::memory_order_acquire, std::memory_order_relaxed))
         [[unlikely]] {  // pairs: mutex.state
       lock_slow(detail::forever);
       return;
     }
-    holder_.note();
+    holder_.note(who);
   }
   bool try_lock() noexcept {
+    const std::uint32_t who = detail::self_hint();
     std::uint32_t state = state_.load(std::memory_order_relaxed);
     if (!is_free(state) || !state_.compare_exchange_strong(state, (state & ~kOpen) | kLocked, std::memory_order_acquire,
                                                            std::memory_order_relaxed))  // pairs: mutex.state
       return false;
-    holder_.note();
+    holder_.note(who);
     return true;
   }
   void unlock() {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "weft/detail/holder_hint.h"
 #include "weft/detail/wait_queue.h"
 
 namespace weft {

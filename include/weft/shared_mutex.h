@@ -6,9 +6,13 @@
 
 #include "weft/detail/clock.h"
 #include "weft/detail/deadline.h"
+#include "weft/detail/holder_hint.h"
 #include "weft/detail/wait_queue.h"
 
 namespace weft {
+namespace sched {
+class WaitList;
+}
 
 // Many readers or one writer, in order of arrival: a waiting writer holds up new readers. Any goroutine may unlock it.
 class shared_mutex {
@@ -22,11 +26,12 @@ class shared_mutex {
       lock_slow(detail::forever);
   }
   bool try_lock() noexcept {
+    const std::uint32_t who = detail::self_hint();
     std::uint64_t free = 0;
     if (!state_.compare_exchange_strong(free, kWriter, std::memory_order_acquire,  // pairs: shared_mutex.state
                                         std::memory_order_relaxed))
       return false;
-    holder_.note();
+    holder_.note(who);
     return true;
   }
   template <class Rep, class Period>
@@ -53,8 +58,10 @@ class shared_mutex {
     std::uint64_t state = state_.load(std::memory_order_relaxed);
     while ((state & (kWriter | kWaiting)) == 0) {
       if (state_.compare_exchange_weak(state, state + kReader, std::memory_order_acquire,  // pairs: shared_mutex.state
-                                       std::memory_order_relaxed))
+                                       std::memory_order_relaxed)) {
+        detail::note_read(this);
         return true;
+      }
     }
     return false;
   }
@@ -71,8 +78,10 @@ class shared_mutex {
     std::uint64_t state = state_.load(std::memory_order_relaxed);
     while (state >= kReader && ((state & kWaiting) == 0 || state >= 2 * kReader)) {
       if (state_.compare_exchange_weak(state, state - kReader, std::memory_order_acq_rel,  // pairs: shared_mutex.state
-                                       std::memory_order_relaxed))
+                                       std::memory_order_relaxed)) {
+        detail::forget_read(this);  // in the goroutine: the mutex may be gone
         return;
+      }
     }
     unlock_shared_slow();
   }
@@ -87,6 +96,7 @@ class shared_mutex {
   void unlock_slow();
   void unlock_shared_slow();
   void leave_waiting(std::uint64_t mine);
+  void note(const sched::WaitList& admitted) noexcept;
 
   std::atomic<std::uint64_t> state_{0};
   detail::wait_queue queue_;

@@ -51,7 +51,7 @@ bool mutex::lock_slow(std::int64_t deadline_ns) {
         if (state_.compare_exchange_weak(state, (state & ~kOpen) | kLocked,
                                          std::memory_order_acquire)) {  // pairs: mutex.state
           queue.lock.unlock();
-          holder_.note();
+          holder_.note(detail::self_hint());
           return true;
         }
       } else if (state_.compare_exchange_weak(state, state | kWaiting | (impatient ? kHandOver : 0),
@@ -75,7 +75,6 @@ bool mutex::lock_slow(std::int64_t deadline_ns) {
     if (waiter.success) {  // handed over
       // Back to barging as soon as waiting is short again: hand-over costs a switch each time.
       if (os::now_ns() - waiting_since < kHandOverAfterNs) state_.fetch_and(~kHandOver, std::memory_order_relaxed);
-      holder_.note();
       return true;
     }
     if (try_lock()) return true;
@@ -101,7 +100,7 @@ void mutex::unlock_slow() {
   std::uint32_t state = queue.list.empty() ? 0 : hand_over ? kWaiting | kHandOver : kWaiting | kOpen;
   if (hand_over) {
     state |= kLocked;
-    holder_.note(next);
+    holder_.note(sched::hint_of(*next));
   }
   state_.store(state, std::memory_order_release);  // pairs: mutex.state
   queue.lock.unlock();

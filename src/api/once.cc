@@ -17,8 +17,8 @@ bool once_flag::begin() noexcept {
         return true;
       },
       [](bool) {});
-  const bool runs_it = is_mine || waiter.success;         // success: the one that ran it failed, and left it to us
-  if (runs_it) holder_.note(__builtin_frame_address(0));  // where the function's frame will be, or above it
+  const bool runs_it = is_mine || waiter.success;  // success: the one that ran it failed, and left it to us
+  if (runs_it) holder_.note(detail::self_hint());
   return runs_it;
 }
 

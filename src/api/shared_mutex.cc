@@ -33,6 +33,17 @@ std::uint64_t admit(sched::WaitList& list, std::uint64_t holders, std::uint64_t 
 
 }  // namespace
 
+// Those who have been given it and still sleep.
+void shared_mutex::note(const sched::WaitList& admitted) noexcept {
+  for (const sched::Waiter* one = admitted.front(); one != nullptr; one = one->next) {
+    sched::Goroutine* g = one->who.goroutine();
+    if (one->index == kWriter)
+      holder_.note(sched::hint_of(*one));
+    else if (g != nullptr)
+      g->reads.note(this, sched::hint_of(*one));
+  }
+}
+
 bool shared_mutex::lock_slow(std::int64_t deadline_ns) noexcept {
   return wait_for_turn(kWriter, ~std::uint64_t{0}, deadline_ns);
 }
@@ -46,6 +57,7 @@ bool shared_mutex::wait_for_turn(std::uint64_t mine, std::uint64_t in_the_way, s
   sched::Waiter waiter;
   waiter.index = static_cast<std::uint32_t>(mine);
   sched::WaitList admitted;
+  bool at_once = false;
   const bool got_it = sched::wait_unless(
       queue, waiter, mine == kWriter ? sched::WaitReason::kSharedMutexWrite : sched::WaitReason::kSharedMutexRead, this,
       deadline_ns,
@@ -54,18 +66,20 @@ bool shared_mutex::wait_for_turn(std::uint64_t mine, std::uint64_t in_the_way, s
         for (;;) {
           const bool take = (state & in_the_way) == 0;
           if (state_.compare_exchange_weak(state, take ? state + mine : state | kWaiting, std::memory_order_acq_rel))
-            return take;  // pairs: shared_mutex.state
+            return at_once = take;  // pairs: shared_mutex.state
         }
       },
       [&](bool) {  // readers behind a writer that gave up have nobody to wait for any more
         std::uint64_t state = state_.load(std::memory_order_relaxed);
         const std::uint64_t added = admit(queue.list, state & ~kWaiting, kWriter, admitted);
+        note(admitted);
         while (!state_.compare_exchange_weak(state, (state + added) & ~(queue.list.empty() ? kWaiting : 0),
                                              std::memory_order_acq_rel)) {  // pairs: shared_mutex.state
         }
       });
   sched::wake_all(admitted);
-  if (got_it && mine == kWriter) holder_.note();
+  if (at_once && mine == kWriter) holder_.note(detail::self_hint());  // else noted by the one that admitted us
+  if (at_once && mine == kReader) detail::note_read(this);
   return got_it;
 }
 
@@ -83,6 +97,7 @@ void shared_mutex::unlock_shared_slow() {
     base::fatal("weft: unlock_shared of an unlocked shared_mutex%s%s", api::LockName(queue_.name, this).text(),
                 (state & kWriter) != 0 ? ": it is locked by a writer, which unlock ends" : "");
   leave_waiting(kReader);
+  detail::forget_read(this);
 }
 
 // The last holder leaves while others wait.
@@ -102,6 +117,7 @@ void shared_mutex::leave_waiting(std::uint64_t mine) {
     return;
   }
   const std::uint64_t added = admit(queue.list, 0, kWriter, admitted);
+  note(admitted);
   const std::uint64_t waiting = queue.list.empty() ? 0 : kWaiting;
   state_.store(added | waiting, std::memory_order_release);  // pairs: shared_mutex.state
   queue.lock.unlock();

@@ -5,6 +5,7 @@
 
 #include "api/chan_core.h"
 #include "api/weighted_wait.h"
+#include "sched/wait_queue.h"
 #include "weft/detail/task_core.h"
 #include "weft/once.h"
 #include "weft/sync.h"
@@ -26,19 +27,30 @@ struct inspector {
   static void tell(const mutex& lock, Facts& facts) {
     facts.object = text("mutex", lock.queue_.name, &lock);
     facts.has_holder = (lock.state_.load(std::memory_order_relaxed) & mutex::kLocked) != 0;
-    facts.holder_stack = lock.holder_.stack();
-    if (!facts.has_holder) facts.holders = "which is free: it is about to go on";
+    facts.holder = lock.holder_.who();
+    if (!facts.has_holder) facts.more = "which is free: it is about to go on";
   }
 
   static void tell(const shared_mutex& lock, Facts& facts) {
     const std::uint64_t state = lock.state_.load(std::memory_order_relaxed);
-    const std::uint64_t readers = state / shared_mutex::kReader;
     facts.object = text("shared_mutex", lock.queue_.name, &lock);
     facts.has_holder = (state & shared_mutex::kWriter) != 0;
-    facts.holder_stack = lock.holder_.stack();
-    if (!facts.has_holder)
-      facts.holders = readers > 0 ? "held by " + std::to_string(readers) + (readers == 1 ? " reader" : " readers")
-                                  : "which is free";
+    facts.holder = lock.holder_.who();
+    if (facts.has_holder) return;
+    facts.readers = state / shared_mutex::kReader;
+    if (facts.readers == 0) facts.more = "which is free";
+  }
+  // A reader that finds only readers inside waits because a writer is in front.
+  static void tell_reader(const shared_mutex& lock, Facts& facts) {
+    tell(lock, facts);
+    if (facts.has_holder || facts.readers == 0) return;
+    sched::WaitQueue& queue = sched::open(const_cast<shared_mutex&>(lock).queue_);
+    if (!queue.lock.try_lock_unranked()) return;  // a plain thread is at it; a report may hold any lock
+    if (const sched::Waiter* front = queue.list.front(); front != nullptr && front->index == shared_mutex::kWriter) {
+      facts.is_behind_writer = true;
+      facts.writer = front->who.goroutine();
+    }
+    queue.lock.unlock_unranked();
   }
 
   static void tell(const condition_core& condition, Facts& facts) {
@@ -79,7 +91,7 @@ struct inspector {
   static void tell(const task_core& task, Facts& facts) {
     if (task.exited && task.is_main) {
       facts.object = "the end of goroutine " + std::to_string(task.id());
-      facts.holders = "which left by this_goroutine::exit(): its run() does not return";
+      facts.more = "which left by this_goroutine::exit(): its run() does not return";
       return;
     }
     facts.object = "the end of";
@@ -89,7 +101,7 @@ struct inspector {
   static void tell(const once_flag& flag, Facts& facts) {
     facts.object = text("once_flag", nullptr, &flag, "its function is running");
     facts.has_holder = true;
-    facts.holder_stack = flag.holder_.stack();
+    facts.holder = flag.holder_.who();
   }
   static std::uint64_t count_of(const countdown& count) noexcept {
     return count.state_.load(std::memory_order_relaxed) / countdown::kOne;
@@ -129,7 +141,7 @@ void tell_wait(const sched::Goroutine* g, sched::WaitFacts& facts) {
   const auto tell_as = [&]<class T>(const T*) { inspector::tell(*static_cast<const T*>(object), facts); };
   switch (g->wait_reason) {
     case kMutex:            return tell_as(static_cast<const mutex*>(nullptr));
-    case kSharedMutexRead:
+    case kSharedMutexRead:  return inspector::tell_reader(*static_cast<const shared_mutex*>(object), facts);
     case kSharedMutexWrite: return tell_as(static_cast<const shared_mutex*>(nullptr));
     case kCondition:        return tell_as(static_cast<const detail::condition_core*>(nullptr));
     case kSemaphore:        return tell_as(static_cast<const detail::semaphore_core*>(nullptr));

@@ -257,7 +257,6 @@ __attribute__((noinline)) void park_slowly(Runnable next) noexcept {
 inline void start_goroutine(Processor& p, Goroutine* g) noexcept {
   if (WEFT_LIKELY((g->flags & kGDetails) == 0) || g->id == 0) g->id = new_goroutine_id(p);
   g->site = g->record->site;
-  ++g->tenants;
   g->last_p = static_cast<std::uint16_t>(p.id);
   p.counters.bump(Counter::kStarts);
   transition(g, GStatus::kDead, GStatus::kRunning);

@@ -13,6 +13,7 @@
 #include "sched/runnable.h"
 #include "sched/status.h"
 #include "trace/emit.h"
+#include "weft/detail/holder_hint.h"
 
 // G: a started goroutine. It lives at the top of its own stack, so that a parked goroutine touches one page and one TLB entry.
 //   Ownership   sp == null while it runs. A goroutine that parks publishes itself (waiter list), drops its locks at once and
@@ -97,14 +98,17 @@ struct alignas(base::kCacheLine) Goroutine {
   std::string* name = nullptr;
   std::uint64_t parent = 0;
   std::uint32_t stack_bytes = 0;                           // usable
-  std::uint32_t tenants = 0;                               // goroutines that have run on this stack
   const detail::preemptible_scope* preemptible = nullptr;  // the innermost one (preempt.h)
+  detail::shared_holds reads;                              // what it holds together with others, for reports
   arch::Fiber fiber;
 
   std::byte* stack_top() noexcept { return reinterpret_cast<std::byte*>(this); }
 };
 
 static_assert(offsetof(Goroutine, link) == kGoroutineLinkOffset);
+static_assert(offsetof(Goroutine, id) == weft::detail::goroutine_id_offset &&
+                  offsetof(Goroutine, reads) == weft::detail::goroutine_reads_offset,
+              "inline code of locks knows these offsets");
 
 // The tracer is on: tell it of the move that g is about to make (trace_points.cc). The frequent ones have functions of their own.
 WEFT_COLD_CALLED void trace_block(std::uintptr_t g, std::uintptr_t) noexcept;

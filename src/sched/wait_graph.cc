@@ -2,23 +2,13 @@
 #include "sched/wait_graph.h"
 
 #include <algorithm>
-#include <iterator>
+#include <unordered_set>
 
 #include "sched/dump.h"
 #include "sched/hooks.h"
 
 namespace weft::sched {
 namespace {
-
-std::uint32_t low_half(const void* address) noexcept {
-  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address));
-}
-
-// Read once: the pages of a dead one, itself among them, may be given back to the system at any time, stopped world or not (StackPool::trim). Null: they
-// have been.
-const std::byte* stack_of(const Goroutine* g) noexcept {
-  return *const_cast<const std::byte* const volatile*>(&g->stack_bottom);
-}
 
 std::string name_of_goroutine(const Goroutine* g) {
   char text[128];
@@ -29,12 +19,18 @@ std::string name_of_goroutine(const Goroutine* g) {
 struct Words {
   const char* link;
   const char* itself;
-  bool may_forget;  // to unlock: then who is named may be a successor on the same stack
 };
 Words words_for(WaitReason reason) noexcept {
-  if (reason == WaitReason::kJoin) return {" ", "itself", false};
-  if (reason == WaitReason::kOnce) return {", run by ", "itself: it calls it from inside the function", false};
-  return {", held by ", "itself: it locks it twice", true};
+  if (reason == WaitReason::kJoin) return {" ", "itself"};
+  if (reason == WaitReason::kOnce) return {", run by ", "itself: it calls it from inside the function"};
+  return {", held by ", "itself: it locks it twice"};
+}
+
+bool waits_for_holder(const Goroutine* g) noexcept {
+  if (g->status.load_relaxed() != GStatus::kWaiting) return false;
+  const WaitReason reason = g->wait_reason;
+  return reason == WaitReason::kMutex || reason == WaitReason::kSharedMutexRead ||
+         reason == WaitReason::kSharedMutexWrite || reason == WaitReason::kJoin || reason == WaitReason::kOnce;
 }
 
 WaitFacts facts_of(const Goroutine* g) {
@@ -45,90 +41,151 @@ WaitFacts facts_of(const Goroutine* g) {
 
 }  // namespace
 
+// The pages of a dead one, itself among them, may be given back to the system at any time, stopped world or not
+// (StackPool::trim): then they read as zero.
 WaitGraph::WaitGraph(const std::vector<Goroutine*>& live, const std::vector<Goroutine*>& dead) {
-  by_stack_.reserve(live.size() + dead.size());
-  for (const auto* list : {&live, &dead})
-    for (Goroutine* g : *list)
-      if (const std::byte* bottom = stack_of(g); bottom != nullptr) by_stack_.push_back({low_half(bottom), g});
-  std::ranges::sort(by_stack_, {}, &Stack::bottom);
-  for (const Goroutine* g : live) by_id_.emplace(g->id, g);
-}
-
-bool WaitGraph::waits_for_holder(const Goroutine* g) noexcept {
-  if (g->status.load_relaxed() != GStatus::kWaiting) return false;
-  const WaitReason reason = g->wait_reason;
-  return reason == WaitReason::kMutex || reason == WaitReason::kSharedMutexRead ||
-         reason == WaitReason::kSharedMutexWrite || reason == WaitReason::kJoin || reason == WaitReason::kOnce;
-}
-
-WaitGraph::Holder WaitGraph::holder_in(const WaitFacts& facts) const {
-  if (facts.holder_id != 0) {
-    const auto found = by_id_.find(facts.holder_id);
-    if (found != by_id_.end()) return {found->second, true, {}};
-    return {nullptr, true, "goroutine " + std::to_string(facts.holder_id) + ", which has not started yet"};
+  for (const Goroutine* g : live) {
+    by_id_.emplace(g->id, g);
+    by_low_half_.emplace(static_cast<std::uint32_t>(g->id), g);
+    newest_id_ = std::max(newest_id_, g->id);
   }
-  const std::uint32_t stack = facts.holder_stack;
-  const auto above = std::ranges::upper_bound(by_stack_, stack, {}, &Stack::bottom);
-  if (above == by_stack_.begin()) return {nullptr, true, "a plain thread"};
-  const auto [bottom, g] = *std::prev(above);
-  if (stack - bottom >= low_half(g->stack_top()) - bottom) return {nullptr, true, "a plain thread"};
-  const void* sp = g->sp.load_acquire();  // pairs: goroutine.sp
-  if (g->status.load_relaxed() == GStatus::kDead || (sp != nullptr && stack - bottom < low_half(sp) - bottom))
-    return {nullptr, true, "nobody any more: who took it has returned or ended without unlocking it"};
-  return {g, g->tenants <= 1, {}};
+  for (const auto* list : {&live, &dead})
+    for (const Goroutine* g : *list)
+      for (const auto& read : g->reads) {
+        const std::uint32_t lock = read.noted_lock(), who = read.noted_holder();
+        if (lock != 0 && who != 0) readers_.emplace(lock, who);
+      }
 }
 
-const Goroutine* WaitGraph::next_of(const Goroutine* g) const {
-  if (!waits_for_holder(g)) return nullptr;
-  const WaitFacts facts = facts_of(g);
-  return facts.has_holder ? holder_in(facts).g : nullptr;
+// Notes of dead ones may be out of date: they count where too few of the living are known.
+std::vector<std::uint32_t> WaitGraph::readers_of(const Goroutine* waiter, const WaitFacts& facts) const {
+  std::vector<std::uint32_t> living, dead;
+  const auto [begin, end] = readers_.equal_range(detail::shared_holds::low_half(waiter->wait_object));
+  for (auto one = begin; one != end; ++one) (find(one->second) != nullptr ? living : dead).push_back(one->second);
+  std::ranges::sort(living);
+  std::ranges::sort(dead);
+  if (living.size() + dead.size() <= facts.readers) living.insert(living.end(), dead.begin(), dead.end());
+  return living;
+}
+
+const Goroutine* WaitGraph::find(std::uint32_t low_half) const {
+  const auto found = by_low_half_.find(low_half);
+  return found != by_low_half_.end() ? found->second : nullptr;
+}
+
+const Goroutine* WaitGraph::holder_in(const WaitFacts& facts) const {
+  if (facts.holder_id == 0) return facts.holder != 0 ? find(facts.holder) : nullptr;
+  const auto found = by_id_.find(facts.holder_id);
+  return found != by_id_.end() ? found->second : nullptr;
+}
+
+// Its upper half is that of the ids which are given now, or the one before.
+std::string WaitGraph::name_of_dead(std::uint32_t low_half) const {
+  constexpr std::uint64_t kHalf = std::uint64_t{1} << 32;
+  std::uint64_t id = newest_id_ / kHalf * kHalf + low_half;
+  if (id >= kHalf && id > newest_id_ + kHalf / 2) id -= kHalf;
+  return "goroutine " + std::to_string(id);
+}
+
+std::string WaitGraph::holder_text(const Goroutine* g, const WaitFacts& facts) const {
+  const Words words = words_for(g->wait_reason);
+  const Goroutine* holder = holder_in(facts);
+  if (holder == g) return std::string(words.link) + words.itself;
+  if (holder != nullptr) return words.link + name_of_goroutine(holder) + origin_of(holder);
+  if (facts.holder_id != 0)
+    return words.link + ("goroutine " + std::to_string(facts.holder_id)) + ", which has not started yet";
+  if (facts.holder == 0) return std::string(words.link) + "a plain thread";
+  return words.link +
+         ("nobody any more: " + name_of_dead(facts.holder) + " took it and has ended without unlocking it");
+}
+
+std::string WaitGraph::readers_text(const Goroutine* g, const WaitFacts& facts) const {
+  const std::string count = std::to_string(facts.readers) + (facts.readers == 1 ? " reader" : " readers");
+  std::string line = ", held by " + count;
+  const std::vector<std::uint32_t> noted = readers_of(g, facts);
+  if (noted.empty()) return line + (facts.readers == 1 ? ", which is not known" : ", which are not known");
+  const char* separator = noted.size() <= facts.readers ? ": " : ", among ";
+  for (const std::uint32_t low_half : noted) {
+    const Goroutine* reader = find(low_half);
+    line += separator;
+    if (reader == nullptr)
+      line += name_of_dead(low_half) + ", which has ended";
+    else
+      line += reader == g ? "itself" : name_of_goroutine(reader) + origin_of(reader);
+    separator = ", ";
+  }
+  if (noted.size() < facts.readers)
+    line += " and " + std::to_string(facts.readers - noted.size()) + " that are not known";
+  return line;
 }
 
 std::string WaitGraph::line_for(const Goroutine* g) const {
   const WaitFacts facts = facts_of(g);
   if (facts.object.empty()) return {};
   std::string line = "waits for " + facts.object;
-  if (facts.has_holder) {
-    const Words words = words_for(g->wait_reason);
-    const Holder holder = holder_in(facts);
-    line += words.link;
-    if (holder.g == g) {
-      line += words.itself;
-    } else {
-      line += holder.g != nullptr ? name_of_goroutine(holder.g) : holder.text;
-    }
-    if (!holder.is_certain && words.may_forget)
-      line += " (or by one that ran on its stack before and ended without unlocking)";
-    if (holder.g != nullptr && holder.g != g) line += origin_of(holder.g);
-  } else if (!facts.holders.empty()) {
-    line += ", " + facts.holders;
-  }
+  if (facts.has_holder)
+    line += holder_text(g, facts);
+  else if (facts.readers > 0)
+    line += readers_text(g, facts);
+  if (facts.is_behind_writer)
+    line += "; behind " + (facts.writer != nullptr ? name_of_goroutine(facts.writer) : "a plain thread") +
+            ", which waits to write";
+  if (!facts.more.empty()) line += ", " + facts.more;
   return line;
 }
 
+WaitGraph::Step WaitGraph::step_to(const Goroutine* g) const {
+  Step step{g, {}, {}};
+  if (!waits_for_holder(g)) return step;
+  const WaitFacts facts = facts_of(g);
+  step.object = facts.object;
+  if (facts.has_holder) {
+    if (const Goroutine* holder = holder_in(facts)) step.edges.push_back({holder, words_for(g->wait_reason).link});
+  } else if (facts.is_behind_writer) {
+    if (facts.writer != nullptr) step.edges.push_back({facts.writer, ", behind "});
+  } else if (const auto noted = readers_of(g, facts); noted.size() <= facts.readers) {
+    for (const std::uint32_t low_half : noted)
+      if (const Goroutine* reader = find(low_half)) step.edges.push_back({reader, ", read by "});
+  }
+  return step;
+}
+
+// Depth first, without recursion: a chain of waiters may be as long as there are goroutines.
 std::string WaitGraph::cycles() const {
   std::string text;
-  std::unordered_map<const Goroutine*, std::uint64_t> seen;  // in which walk
-  std::uint64_t walk = 0;
   std::vector<const Goroutine*> starts;
   for (const auto& [id, g] : by_id_)
     if (waits_for_holder(g)) starts.push_back(g);
   std::ranges::sort(starts, {}, &Goroutine::id);
+  std::unordered_set<const Goroutine*> seen, told;
+  std::vector<Step> path;
+  const auto tell = [&](const Goroutine* first) {
+    const auto begin = std::ranges::find(path, first, &Step::g);
+    if (std::any_of(begin, path.end(), [&](const Step& step) { return told.contains(step.g); })) return;
+    text += "deadlock cycle: " + name_of_goroutine(first);
+    for (auto step = begin; step != path.end(); ++step) {
+      told.insert(step->g);
+      const Edge& edge = step->edges[step->next - 1];
+      text += (step == begin ? " waits for " : ", which waits for ") + step->object + edge.link +
+              (edge.to == step->g ? "itself" : name_of_goroutine(edge.to));
+    }
+    text += "\n";
+  };
   for (const Goroutine* start : starts) {
-    ++walk;
-    const Goroutine* g = start;
-    while (g != nullptr && seen.emplace(g, walk).second) g = next_of(g);
-    if (g == nullptr || seen[g] != walk) continue;  // an end, or a cycle told already
-    const Goroutine* first = g;
-    std::string line = "deadlock cycle: " + name_of_goroutine(first);
-    do {
-      line += g == first ? " waits for " : ", which waits for ";
-      const WaitFacts facts = facts_of(g);
-      const Words words = words_for(g->wait_reason);
-      g = next_of(g);
-      line += facts.object + words.link + (g == first && g == next_of(first) ? "itself" : name_of_goroutine(g));
-    } while (g != first);
-    text += line + "\n";
+    if (!seen.insert(start).second) continue;
+    path.push_back(step_to(start));
+    while (!path.empty()) {
+      Step& last = path.back();
+      if (last.next == last.edges.size()) {
+        path.pop_back();
+        continue;
+      }
+      const Goroutine* to = last.edges[last.next++].to;
+      if (std::ranges::find(path, to, &Step::g) != path.end())
+        tell(to);
+      else if (seen.insert(to).second)
+        path.push_back(step_to(to));
+    }
   }
   return text;
 }

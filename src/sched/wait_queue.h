@@ -28,6 +28,12 @@ inline void wake_all(WaitList& taken) noexcept {
   }
 }
 
+// Who waits, as a hint for reports (detail/holder_hint.h).
+inline std::uint32_t hint_of(const Waiter& waiter) noexcept {
+  const Goroutine* g = waiter.who.goroutine();
+  return g != nullptr ? static_cast<std::uint32_t>(g->id) : 0;
+}
+
 // Under the queue's lock, `is_done` either takes what the caller wants (true) or notes that somebody waits; then the caller
 // queues until it is woken, which means that it was given what it wanted. False: the time limit came first, and `gave_up` has
 // been told, under the lock, whether the waiter was still queued.

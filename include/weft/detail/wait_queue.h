@@ -16,29 +16,6 @@ struct wait_queue {
   const char* name = nullptr;
 };
 
-// Who took a lock, for reports only: the low half of the stack pointer at that moment. One plain store, no thread-local, no
-// order; whoever reads it knows from the lock's state whether it means anything (src/sched/wait_graph.h).
-class holder_hint {
- public:
-  void note() noexcept {
-#if defined(__x86_64__)
-    asm volatile("movl %%esp, %0" : "=m"(stack_));
-#elif defined(__aarch64__)
-    std::uint64_t scratch;
-    asm volatile("mov %1, sp\n\tstr %w1, %0" : "=m"(stack_), "=&r"(scratch));
-#endif
-  }
-  // Handed over to one that waits: something on its stack.
-  void note(const void* on_its_stack) noexcept {
-    const_cast<volatile std::uint32_t&>(stack_) =
-        static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(on_its_stack));
-  }
-  std::uint32_t stack() const noexcept { return const_cast<const volatile std::uint32_t&>(stack_); }
-
- private:
-  std::uint32_t stack_ = 0;
-};
-
 // Reads the state of primitives for reports (src/api/wait_facts.cc).
 struct inspector;
 

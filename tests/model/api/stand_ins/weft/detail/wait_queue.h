@@ -25,23 +25,6 @@ struct wait_queue {
   const char* name;
 };
 
-// Nobody reads a report in a model; but who notes itself must be alone.
-class holder_hint {
- public:
-  constexpr holder_hint() noexcept {
-    if (!std::is_constant_evaluated()) ::new (static_cast<void*>(storage_)) rl::var<unsigned>;
-  }
-  constexpr ~holder_hint() {
-    if (!std::is_constant_evaluated()) std::destroy_at(&stack());
-  }
-  void note() { stack()(RL_INFO) = 1; }
-  void note(const void*) { stack()(RL_INFO) = 2; }
-
- private:
-  rl::var<unsigned>& stack() { return *std::launder(reinterpret_cast<rl::var<unsigned>*>(storage_)); }
-  alignas(rl::var<unsigned>) std::byte storage_[sizeof(rl::var<unsigned>)]{};
-};
-
 struct inspector;
 
 }  // namespace weft::detail

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+// Who holds a lock, for reports only (src/sched/wait_graph.h). A holder is known by the low half of its goroutine's id:
+// ids are never used twice, stacks and their addresses are. 0: a plain thread, or nobody. No order: a report learns
+// from the lock's state whether a hint means anything.
+//   One      a lock that one holds says who in a word of its own: holder_hint.
+//   Many     what goroutines hold together is noted in each of them (shared_holds), not in the lock: its cache line is
+//            contended, and it may be gone when a reader has left. A goroutine that holds several such locks may lose a
+//            note, and is not known then. A note stays where another goroutine unlocks than has locked: then more are
+//            noted than there are.
+namespace weft::detail {
+
+// Of Goroutine::id and ::reads (src/sched/goroutine.h).
+inline constexpr std::size_t goroutine_id_offset = 56, goroutine_reads_offset = 168;
+
+// The current goroutine; null: a plain thread. Its address is that of its Goroutine, and the first word of weft_current
+// (src/os/current.h).
+inline char* self() noexcept {
+  char* goroutine;
+#if defined(__x86_64__)
+  asm volatile(
+      "movq weft_current@gottpoff(%%rip), %0\n\t"
+      "movq %%fs:(%0), %0"
+      : "=r"(goroutine));
+#elif defined(__aarch64__)
+  std::uint64_t scratch;
+  asm volatile(
+      "mrs %1, tpidr_el0\n\t"
+      "adrp %0, :gottprel:weft_current\n\t"
+      "ldr %0, [%0, #:gottprel_lo12:weft_current]\n\t"
+      "ldr %0, [%1, %0]"
+      : "=&r"(goroutine), "=&r"(scratch));
+#else
+#error "weft runs on x86-64 and aarch64"
+#endif
+  return goroutine;
+}
+
+inline std::uint32_t hint_of(const char* goroutine) noexcept {
+  std::uint32_t id;
+  __builtin_memcpy(&id, goroutine + goroutine_id_offset, sizeof id);
+  return id;
+}
+// Asked for before the exchange that takes a lock, its loads overlap with it.
+inline std::uint32_t self_hint() noexcept {
+  const char* goroutine = self();
+  if (goroutine == nullptr) [[unlikely]]
+    return 0;
+  return hint_of(goroutine);
+}
+
+// The one that holds a lock.
+class holder_hint {
+ public:
+  void note(std::uint32_t who) noexcept { who_.store(who, std::memory_order_relaxed); }
+  std::uint32_t who() const noexcept { return who_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint32_t> who_{0};
+};
+
+// What one goroutine holds together with others. Written by itself, or while it sleeps by the one that gives it a lock.
+class shared_holds {
+ public:
+  static constexpr std::size_t places = 4;
+  void note(const void* lock, std::uint32_t who) noexcept {
+    entry& one = at(lock);
+    one.lock.store(low_half(lock), std::memory_order_relaxed);
+    one.who.store(who, std::memory_order_relaxed);  // the next goroutine here has another id
+  }
+  void forget(const void* lock) noexcept { at(lock).lock.store(0, std::memory_order_relaxed); }
+
+  struct entry {
+    std::uint32_t noted_lock() const noexcept { return lock.load(std::memory_order_relaxed); }
+    std::uint32_t noted_holder() const noexcept { return who.load(std::memory_order_relaxed); }
+    std::atomic<std::uint32_t> lock{0}, who{0};
+  };
+  const entry* begin() const noexcept { return entries_; }
+  const entry* end() const noexcept { return entries_ + places; }
+  static std::uint32_t low_half(const void* lock) noexcept {
+    return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(lock));
+  }
+
+ private:
+  entry& at(const void* lock) noexcept { return entries_[low_half(lock) / 16 % places]; }
+  entry entries_[places];
+};
+
+inline void note_read(const void* lock) noexcept {
+  if (char* goroutine = self(); goroutine != nullptr) [[likely]]
+    reinterpret_cast<shared_holds*>(goroutine + goroutine_reads_offset)->note(lock, hint_of(goroutine));
+}
+inline void forget_read(const void* lock) noexcept {
+  if (char* goroutine = self(); goroutine != nullptr) [[likely]]
+    reinterpret_cast<shared_holds*>(goroutine + goroutine_reads_offset)->forget(lock);
+}
+
+}  // namespace weft::detail
