@@ -58,7 +58,8 @@ context make_stoppable(const context& parent, std::stop_token token);
 context make_uncancellable(const context& parent);
 context make_value_context(const context& parent, const std::type_info& type, std::shared_ptr<const void> value);
 void cancel_context(context_state* state, std::error_code error, std::exception_ptr cause);
-context_callback call_when_cancelled(const context& when, stored_function function);  // its own in any case
+// The function is its own in any case. `site`: where its goroutine is said to have been started (spawn_record.h).
+context_callback call_when_cancelled(const context& when, stored_function function, std::int32_t site);
 bool watch_context(const context& watched, context_watch& watch);
 }  // namespace detail
 
@@ -101,7 +102,7 @@ class context {
   friend context detail::make_stoppable(const context&, std::stop_token);
   friend context detail::make_uncancellable(const context&);
   friend context detail::make_value_context(const context&, const std::type_info&, std::shared_ptr<const void>);
-  friend context_callback detail::call_when_cancelled(const context&, detail::stored_function);
+  friend context_callback detail::call_when_cancelled(const context&, detail::stored_function, std::int32_t);
   friend bool detail::watch_context(const context&, detail::context_watch&);
   friend struct cancel_function;
   friend class context_callback;
@@ -169,7 +170,7 @@ class context_callback {
   bool stop() const;
 
  private:
-  friend context_callback detail::call_when_cancelled(const context&, detail::stored_function);
+  friend context_callback detail::call_when_cancelled(const context&, detail::stored_function, std::int32_t);
   context_callback(context when, std::shared_ptr<detail::context_hook> hook)
       : when_(std::move(when)), hook_(std::move(hook)) {}
   context when_;
@@ -178,9 +179,10 @@ class context_callback {
 
 // Runs f in its own goroutine when the context is cancelled; at once if it is.
 template <class F>
-context_callback after_func(const context& when, F&& f) {
+WEFT_ALWAYS_INLINE context_callback after_func(const context& when, F&& f) {
   detail::refuse_empty(f, "after_func");
-  return detail::call_when_cancelled(when, detail::store_function(std::forward<F>(f)));
+  return detail::call_when_cancelled(when, detail::store_function(std::forward<F>(f)),
+                                     detail::site_at(detail::here()));
 }
 
 }  // namespace weft

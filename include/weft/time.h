@@ -18,10 +18,11 @@ static_assert(sizeof(time_point) == sizeof(std::int64_t) && std::chrono::steady_
 
 // Runs a function in its own goroutine when the time has come.
 class function_timer;
-function_timer* make_function_timer(std::int64_t when_ns,
-                                    stored_function function);  // the function is its own in any case
-bool reset_function_timer(function_timer* timer, std::int64_t when_ns);  // true: it had not fired
-bool stop_function_timer(function_timer* timer) noexcept;                // likewise
+// The function is its own in any case. `site`: where its goroutine is said to have been started (spawn_record.h).
+function_timer* make_function_timer(std::int64_t when_ns, stored_function function, std::int32_t site = 0);
+// True: it had not fired.
+bool reset_function_timer(function_timer* timer, std::int64_t when_ns, std::int32_t site = 0);
+bool stop_function_timer(function_timer* timer) noexcept;
 void retain_function_timer(function_timer* timer) noexcept;
 void release_function_timer(function_timer* timer) noexcept;
 
@@ -44,8 +45,8 @@ class timer {
   template <class Rep, class Period>
   explicit timer(std::chrono::duration<Rep, Period> duration) : channel_(after(duration)) {}
   template <class Rep, class Period>
-  timer(std::chrono::duration<Rep, Period> duration, std::function<void()> function)
-      : timer(detail::deadline_in(duration), calling{"timer"}, std::move(function)) {}
+  WEFT_ALWAYS_INLINE timer(std::chrono::duration<Rep, Period> duration, std::function<void()> function)
+      : timer(detail::deadline_in(duration), calling{"timer", detail::site_at(detail::here())}, std::move(function)) {}
   timer(const timer& other) noexcept : channel_(other.channel_), function_(other.function_) {
     if (function_ != nullptr) detail::retain_function_timer(function_);
   }
@@ -68,9 +69,10 @@ class timer {
     return detail::stop_timer_chan(channel_.core());
   }
   template <class Rep, class Period>
-  bool reset(std::chrono::duration<Rep, Period> duration) {
+  WEFT_ALWAYS_INLINE bool reset(std::chrono::duration<Rep, Period> duration) {
     const std::int64_t when_ns = detail::deadline_in(duration);
-    if (function_ != nullptr) return detail::reset_function_timer(function_, when_ns);
+    if (function_ != nullptr)
+      return detail::reset_function_timer(function_, when_ns, detail::site_at(detail::here()));
     if (!channel_) detail::throw_uninitialized_timer();
     return detail::set_timer_chan(channel_.core(), when_ns, 0);
   }
@@ -82,11 +84,12 @@ class timer {
   friend timer after_func(std::chrono::duration<Rep, Period> duration, F&& f);
   struct calling {
     const char* starter;
+    std::int32_t site;
   };
   template <class F>
   timer(std::int64_t when_ns, calling by, F&& f) : channel_(weft::chan<time_point>::nil()) {
     detail::refuse_empty(f, by.starter);
-    function_ = detail::make_function_timer(when_ns, detail::store_function(std::forward<F>(f)));
+    function_ = detail::make_function_timer(when_ns, detail::store_function(std::forward<F>(f)), by.site);
   }
 
   weft::chan<time_point> channel_;
@@ -95,8 +98,8 @@ class timer {
 
 // Runs f in its own goroutine after the duration.
 template <class Rep, class Period, class F>
-timer after_func(std::chrono::duration<Rep, Period> duration, F&& f) {
-  return timer(detail::deadline_in(duration), timer::calling{"after_func"}, std::forward<F>(f));
+WEFT_ALWAYS_INLINE timer after_func(std::chrono::duration<Rep, Period> duration, F&& f) {
+  return timer(detail::deadline_in(duration), timer::calling{"after_func", detail::site_at(detail::here())}, std::forward<F>(f));
 }
 
 // Delivers the time again and again; ticks that nobody receives in time are dropped.

@@ -12,6 +12,11 @@
 namespace weft::detail {
 namespace {
 
+// The user started it where it was registered, not where the context was cancelled.
+void start(const std::shared_ptr<context_hook>& hook) {
+  launch_from(hook->site, prepare_record(), [hook] { hook->run(); });
+}
+
 context_state* nearest_cancellable(context_state* state) noexcept {
   while (state != nullptr && !state->cancellable) state = state->shielded ? nullptr : state->parent;
   return state;
@@ -73,7 +78,7 @@ class Reached {
     }
     for (const std::shared_ptr<context_hook>& hook : hooks) {
       try {
-        go([hook] { hook->run(); });
+        start(hook);
       } catch (const std::bad_alloc&) {
         hook->run();
       }
@@ -253,9 +258,9 @@ context make_uncancellable(const context& parent) {
 }
 
 namespace {
-std::shared_ptr<context_hook> make_hook(stored_function function) {
+std::shared_ptr<context_hook> make_hook(stored_function function, std::int32_t site) {
   try {
-    return std::make_shared<context_hook>(function);
+    return std::make_shared<context_hook>(function, site);
   } catch (const std::bad_alloc&) {
     function.destroy();
     throw;
@@ -263,8 +268,8 @@ std::shared_ptr<context_hook> make_hook(stored_function function) {
 }
 }  // namespace
 
-context_callback call_when_cancelled(const context& when, stored_function function) {
-  std::shared_ptr<context_hook> hook = make_hook(function);
+context_callback call_when_cancelled(const context& when, stored_function function, std::int32_t site) {
+  std::shared_ptr<context_hook> hook = make_hook(function, site);
   context_state* state = nearest_cancellable(when.state_);
   bool too_late = false;
   if (state == nullptr) {
@@ -278,7 +283,7 @@ context_callback call_when_cancelled(const context& when, stored_function functi
       state->had_listeners = true;
     }
   }
-  if (too_late) go([hook] { hook->run(); });
+  if (too_late) start(hook);
   return context_callback(when, std::move(hook));
 }
 

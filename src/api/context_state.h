@@ -46,12 +46,13 @@
 namespace weft::detail {
 
 struct context_hook {
-  explicit context_hook(stored_function what) noexcept : function(what) {}
+  context_hook(stored_function what, std::int32_t where) noexcept : function(what), site(where) {}
   context_hook(const context_hook&) = delete;
   ~context_hook() { function.destroy(); }
   void run() { sched::call_user(function.use->call, function.storage); }
 
   stored_function function;
+  const std::int32_t site;       // where the user registered it
   std::size_t index = SIZE_MAX;  // among the context's hooks, under its lock; SIZE_MAX: not registered
 };
 

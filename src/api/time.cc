@@ -30,7 +30,8 @@ namespace weft::detail {
 class function_timer : private sched::Timer {
  public:
   // Nobody else has it yet, so it is started without being claimed.
-  function_timer(std::int64_t when, prepared_record record, stored_function function) noexcept : function_(function) {
+  function_timer(std::int64_t when, prepared_record record, stored_function function, std::int32_t site) noexcept
+      : function_(function) {
     callback = [](sched::Timer* timer) {
       auto* self = static_cast<function_timer*>(timer);
       self->retain();  // for the run
@@ -38,17 +39,17 @@ class function_timer : private sched::Timer {
       self->heap.store_release(nullptr);  // whoever ends it last need not ask the heap; pairs: timer.heap
       launch_record(run);
     };
-    start(when, record);
+    start(when, record, site);
   }
 
   // True: it had not fired.
-  bool reset(std::int64_t when) {
+  bool reset(std::int64_t when, std::int32_t site) {
     const sched::LeaseKept kept;
     sched::own_processor();  // an exile comes back before it takes a lock: it may come back on another thread
     const prepared_record next = when != forever ? prepare_record() : prepared_record{};
     const Found found = claim();
     const prepared_record before = armed();
-    start(when, next);
+    start(when, next, site);
     if (found == Found::kPending)
       abandon_record(before);  // destroys copies of the user's goroutine locals, which may park
     return found != Found::kIdle;
@@ -125,9 +126,9 @@ class function_timer : private sched::Timer {
   }
 
   // The caller has claimed it.
-  void start(std::int64_t when, prepared_record record) noexcept {
+  void start(std::int64_t when, prepared_record record, std::int32_t site) noexcept {
     if (when == forever) return heap.store_release(for_ever());  // pairs: timer.heap
-    record.record->site = 0;
+    record.record->site = site;
     if (record.has_extra) {
       fill_record<8>(record.record, Run{this});
     } else {
@@ -160,7 +161,7 @@ class function_timer : private sched::Timer {
   stored_function function_;
 };
 
-function_timer* make_function_timer(std::int64_t when_ns, stored_function function) {
+function_timer* make_function_timer(std::int64_t when_ns, stored_function function, std::int32_t site) {
 #ifndef WEFT_MODEL
   static_assert(sizeof(function_timer) <= block_size);
 #endif
@@ -173,9 +174,11 @@ function_timer* make_function_timer(std::int64_t when_ns, stored_function functi
     throw;
   }
   if (when_ns == forever) abandon_record(prepared.spawn);
-  return ::new (prepared.block) function_timer(when_ns, prepared.spawn, function);
+  return ::new (prepared.block) function_timer(when_ns, prepared.spawn, function, site);
 }
-bool reset_function_timer(function_timer* timer, std::int64_t when_ns) { return timer->reset(when_ns); }
+bool reset_function_timer(function_timer* timer, std::int64_t when_ns, std::int32_t site) {
+  return timer->reset(when_ns, site);
+}
 bool stop_function_timer(function_timer* timer) noexcept { return timer->stop(); }
 void retain_function_timer(function_timer* timer) noexcept { timer->retain(); }
 void release_function_timer(function_timer* timer) noexcept { timer->release(); }

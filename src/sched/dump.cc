@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "arch/context.h"
@@ -11,6 +12,7 @@
 #include "os/symbolizer.h"
 #include "sched/scheduler.h"
 #include "sched/spawn.h"
+#include "sched/unstarted.h"
 #include "sched/wait_graph.h"
 
 namespace weft::sched {
@@ -57,15 +59,34 @@ std::string headline(const Goroutine* g) {
   return line + "]:\n";
 }
 
-std::string origin(const Goroutine* g) {
+std::string origin(std::int32_t site, std::uint64_t parent) {
   std::string text;
-  if (g->site != 0) {
-    void* pc = const_cast<void*>(code_address(g->site));
+  if (site != 0) {
+    void* pc = const_cast<void*>(code_address(site));
     text = "started";
-    if (g->parent != 0) text += " by goroutine " + std::to_string(g->parent);
+    if (parent != 0) text += " by goroutine " + std::to_string(parent);
     text += " at\n" + os::format_frames(&pc, 1, "  ");
   }
   return text;
+}
+
+// One entry for all of them that nothing but the place tells apart: there may be a million.
+std::size_t dump_unstarted(DumpSink sink, void* context, std::size_t limit) {
+  std::vector<Unstarted> all = unstarted_goroutines();
+  const auto key = [](const Unstarted& one) { return std::tie(one.id, one.name, one.site, one.parent); };
+  std::ranges::sort(all, {}, key);
+  std::size_t entries = 0;
+  for (std::size_t i = 0; i < all.size() && entries < limit; ++entries) {
+    const Unstarted& one = all[i];
+    std::size_t count = 1;
+    while (i + count < all.size() && key(all[i + count]) == key(one)) ++count;
+    std::string line = count == 1 ? "goroutine" : std::to_string(count) + " goroutines";
+    if (one.id != 0) line += " " + std::to_string(one.id);
+    if (!one.name.empty()) line += " \"" + one.name + "\"";
+    sink(context, line + " [not started]:\n" + origin(one.site, one.parent) + "\n");
+    i += count;
+  }
+  return all.size();
 }
 
 std::string stack_text(Goroutine* g, std::size_t max_frames) {
@@ -127,12 +148,13 @@ void dump_goroutines(DumpSink sink, void* context, DumpLimits limits) {
     Goroutine* g = all[i];
     std::string wait = graph.line_for(g);
     if (!wait.empty()) wait = "  " + wait + "\n";
-    sink(context, headline(g) + wait + stack_text(g, limits.frames) + origin(g) + "\n");
+    sink(context, headline(g) + wait + stack_text(g, limits.frames) + origin(g->site, g->parent) + "\n");
   }
   if (shown < all.size()) sink(context, "... and " + std::to_string(all.size() - shown) + " more goroutines\n");
+  const std::size_t unstarted = dump_unstarted(sink, context, limits.goroutines - shown);
   const std::uint64_t spawned = total(Counter::kSpawns), started = total(Counter::kStarts);
-  if (spawned > started)
-    sink(context, std::to_string(spawned - started) + " goroutines have been spawned and not run yet\n");
+  const std::uint64_t count = std::max<std::uint64_t>(unstarted, spawned > started ? spawned - started : 0);
+  if (count > 0) sink(context, std::to_string(count) + " goroutines have been spawned and not run yet\n");
 }
 
 }  // namespace weft::sched

@@ -56,6 +56,13 @@ class InjectQueue {
     pop(&one, 1);
     return one;
   }
+  // Under the lock: nobody takes one meanwhile. In no order.
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    std::lock_guard guard(lock_);
+    list_.for_each(visit);
+    for (std::size_t i = 0; i < bundle_count_; ++i) bundles_[(first_bundle_ + i) & (bundle_room_ - 1)].for_each(visit);
+  }
   std::size_t size() const noexcept { return size_.load_relaxed(); }
   bool empty() const noexcept { return size() == 0; }
 

@@ -81,6 +81,12 @@ class RecordDeque {
     return slots_[(bottom - 1) & (Capacity - 1)].load_relaxed();
   }
 
+  // With the owner stopped: the n-th oldest, without taking it. T{}: not there.
+  T look(std::int64_t n) const noexcept {
+    const std::int64_t position = top_.load_relaxed() + n;
+    return position < bottom_.load_relaxed() ? slots_[position & (Capacity - 1)].load_relaxed() : T{};
+  }
+
   std::int64_t size() const noexcept {
     const std::int64_t length = bottom_.load_relaxed() - top_.load_relaxed();  // a snapshot
     return length < 0 ? 0 : length;

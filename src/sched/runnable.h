@@ -85,6 +85,10 @@ class RunnableList {
     other = RunnableList();
   }
   Runnable front() const noexcept { return first_; }
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (Runnable one = first_; one; one = RunnableLinks::next(one)) visit(one);
+  }
 
  private:
   Runnable first_, last_;

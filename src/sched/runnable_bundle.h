@@ -23,6 +23,13 @@ class RunnableBundle {
   bool empty() const noexcept { return size_ == 0; }
   std::uint32_t size() const noexcept { return size_; }
 
+  // In no order.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (Runnable one : lanes_)
+      for (; one; one = Runnable::from_bits(link_of(one))) visit(one);
+  }
+
   // The oldest; not empty.
   Runnable pop() noexcept {
     Runnable& lane = lanes_[next_];

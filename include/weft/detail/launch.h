@@ -77,6 +77,12 @@ WEFT_ALWAYS_INLINE const void* here() noexcept {
   return address;
 }
 
+// As a record keeps it; 0: out of reach.
+inline std::int32_t site_at(const void* address) noexcept {
+  std::int32_t site;
+  return encode_code_address(address, site) ? site : 0;
+}
+
 // --- closures ---
 
 template <class C>
@@ -138,7 +144,7 @@ void fill_record(spawn_record* record, C&& closure) {
 }
 
 template <class C>
-WEFT_ALWAYS_INLINE void launch(prepared_record prepared, C&& closure) {
+WEFT_ALWAYS_INLINE void launch_from(std::int32_t site, prepared_record prepared, C&& closure) {
   struct guard {
     prepared_record prepared;
     bool armed = true;
@@ -146,7 +152,7 @@ WEFT_ALWAYS_INLINE void launch(prepared_record prepared, C&& closure) {
       if (armed) abandon_record(prepared);
     }
   } undo{prepared};
-  if (!encode_code_address(here(), prepared.record->site)) prepared.record->site = 0;
+  prepared.record->site = site;
   if (prepared.has_extra) [[unlikely]] {
     fill_record<8>(prepared.record, std::forward<C>(closure));
   } else {
@@ -154,6 +160,10 @@ WEFT_ALWAYS_INLINE void launch(prepared_record prepared, C&& closure) {
   }
   undo.armed = false;
   launch_record(prepared);
+}
+template <class C>
+WEFT_ALWAYS_INLINE void launch(prepared_record prepared, C&& closure) {
+  launch_from(site_at(here()), prepared, std::forward<C>(closure));
 }
 
 // An empty std::function or a null function pointer is refused where it is started, not where it would run.

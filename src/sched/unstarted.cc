@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "sched/unstarted.h"
+
+#include "sched/scheduler.h"
+#include "sched/spawn.h"
+
+namespace weft::sched {
+namespace {
+
+Unstarted describe(Runnable record) {
+  Unstarted found;
+  found.site = record.record()->site;
+  if (record.has_extra()) {
+    const SpawnExtra& extra = extra_of(record);
+    found.id = extra.id;
+    found.parent = extra.parent;
+    found.name = extra.name;
+  }
+  return found;
+}
+
+bool stands_still(const Processor& p) noexcept {
+  const PStatus status = p.status();
+  return status == PStatus::kIdle || status == PStatus::kStopped || &p == os::current_p();
+}
+
+}  // namespace
+
+std::vector<Unstarted> unstarted_goroutines() {
+  std::vector<Unstarted> all;
+  const auto visit = [&](Runnable one) {
+    if (one && one.is_record()) all.push_back(describe(one));
+  };
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) {
+    const Processor& p = *scheduler.processors[i];
+    if (!stands_still(p)) continue;
+    visit(p.slot.look());
+    for (std::uint32_t n = 0; n < p.queue.size(); ++n) visit(p.queue.peek(n));
+    for (std::int64_t n = 0; n < p.deque.size(); ++n) visit(p.deque.look(n));
+  }
+  for (InjectQueue* queue : {&scheduler.inject, &scheduler.idle_priority, &scheduler.starved}) queue->for_each(visit);
+  return all;
+}
+
+}  // namespace weft::sched
