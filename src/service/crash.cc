@@ -211,9 +211,10 @@ void install_crash_reports(void (*on_quit)()) {
   install(SIGBUS, previous_bus);
   previous_terminate = std::set_terminate(on_terminate);
   quit_handler = on_quit;
+  // Ignored counts as free, as in Go: a shell starts each `server &` of a script so, and nobody asked for that.
   struct sigaction existing{};
-  if (sigaction(SIGQUIT, nullptr, &existing) == 0 && existing.sa_handler == SIG_DFL &&
-      (existing.sa_flags & SA_SIGINFO) == 0) {
+  if (sigaction(SIGQUIT, nullptr, &existing) == 0 && (existing.sa_flags & SA_SIGINFO) == 0 &&
+      (existing.sa_handler == SIG_DFL || existing.sa_handler == SIG_IGN)) {
     struct sigaction action{};
     action.sa_handler = on_quit_signal;
     action.sa_flags = SA_ONSTACK | SA_RESTART;

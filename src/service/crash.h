@@ -9,7 +9,7 @@ struct Goroutine;
 
 namespace weft::service {
 
-// `on_quit` (async-signal-safe) is called for SIGQUIT, unless the program handles or ignores that signal itself.
+// `on_quit` (async-signal-safe) is called for SIGQUIT, unless the program has a handler for it, or changes what is done with it later.
 void install_crash_reports(void (*on_quit)());
 
 // A check found that the goroutine's stack does not suffice. The caller ends the process.

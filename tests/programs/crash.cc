@@ -29,6 +29,12 @@ void wait_for_the_end() {
   for (;;) weft::this_goroutine::sleep_for(100ms);
 }
 
+bool is_ignored(int signal) {
+  struct sigaction present{};
+  WEFT_EXPECT(sigaction(signal, nullptr, &present) == 0);
+  return (present.sa_flags & SA_SIGINFO) == 0 && present.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
 // check: run WEFT_MAXPROCS=1 --case=uncaught
@@ -451,6 +457,40 @@ WEFT_CASE(quit_signal_when_all_is_idle) {
 WEFT_CASE(quit_signal_of_the_program) {
   signal(SIGQUIT, [](int) { _exit(5); });
   weft::run([] {
+    kill(getpid(), SIGQUIT);
+    wait_for_the_end();
+  });
+  return 0;
+}
+
+// A shell starts `server &` of a script with SIGQUIT ignored: it dumps all the same.
+// check: run --case=quit_signal_ignored_at_start
+// check: exit 2
+// check: first-stderr SIGQUIT: quit
+// check: stderr \[sleep
+// check: within 8
+WEFT_CASE(quit_signal_ignored_at_start) {
+  if (signal(SIGQUIT, SIG_IGN) != SIG_IGN) {
+    execl("/proc/self/exe", "crash", "--case=quit_signal_ignored_at_start", nullptr);
+    return 1;
+  }
+  std::thread([] {
+    while (is_ignored(SIGQUIT)) usleep(1000);
+    kill(getpid(), SIGQUIT);
+  }).detach();
+  weft::run([] { weft::this_goroutine::sleep_for(5s); });
+  return 0;
+}
+
+// What the program says of the signal after the start holds, too.
+// check: run --case=quit_signal_handled_later
+// check: exit 5
+// check: not-stderr goroutine
+WEFT_CASE(quit_signal_handled_later) {
+  weft::run([] {
+    signal(SIGQUIT, SIG_IGN);
+    kill(getpid(), SIGQUIT);
+    signal(SIGQUIT, [](int) { _exit(5); });
     kill(getpid(), SIGQUIT);
     wait_for_the_end();
   });
