@@ -237,6 +237,7 @@ void start_locked() {
   apply_settings();
   base::set_describe_thread(describe_thread);
   sched::hooks.warn_thread_refused = warn_thread_refused;
+  sched::hooks.warn_signal_refused = service::say_that_signal_is_refused;
   sched::hooks.poke_sysmon = service::poke_sysmon;
   sched::hooks.all_idle = service::check_for_deadlock;
   sched::hooks.thread_started = thread_started;
@@ -246,7 +247,8 @@ void start_locked() {
   service::install_crash_reports(service::request_dump_and_exit);
   service::watch_thread_mutexes();
   if (scheduler.settings.preempt)
-    scheduler.preempt_signal = service::install_preempt_signal(environment.preempt_signal.value_or(0));
+    scheduler.preempt_signal.store_relaxed(
+        service::install_preempt_signal(environment.preempt_signal.value_or(0)));
 
   const int by_hand = environment.maxprocs.value_or(first_options.maxprocs);
   const int maxprocs = by_hand != 0 ? by_hand : os::default_maxprocs();

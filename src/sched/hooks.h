@@ -16,6 +16,7 @@ struct Hooks {
   int (*start_thread)(void (*entry)(void*), void* argument, std::size_t stack_bytes,
                       const char* name) noexcept = os::start_thread;
   void (*warn_thread_refused)(int error) = [](int) {};
+  void (*warn_signal_refused)(int signal, int error) = [](int, int) {};
   void (*poke_sysmon)() = [] {};  // something needs a look sooner than planned
   void (*all_idle)() = [] {};     // the last P has become idle: deadlock check
   void (*report_overflow)(const Goroutine* g, const void* address) = [](const Goroutine*, const void*) {};

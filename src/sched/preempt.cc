@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <unwind.h>
+#include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <string_view>
@@ -212,13 +213,26 @@ void ask_to_give_way(Processor& p) noexcept {
 }
 
 namespace {
+// Refused for ever: it is said, and not tried again.
+void give_signal_up(int signal, int error) noexcept {
+  if (scheduler.preempt_signal.exchange_relaxed(0) != 0) hooks.warn_signal_refused(signal, error);
+}
+
 bool signal_machine_of(Processor& p, bool probe) noexcept {
-  if (scheduler.preempt_signal == 0 || scheduler.exiles.load_relaxed() >= exile_limit()) return false;
-  std::lock_guard guard(scheduler.machines_lock);
-  Machine* m = p.m;  // racy: at worst the wrong M is asked, and finds nothing wanted of it
-  if (m == nullptr || m->guard_slot == nullptr) return false;
-  if (probe) m->probed.store_relaxed(true);  // seen by the handler: the signal is ordered behind it
-  return send_preempt_signal(scheduler.preempt_signal, m->tid);
+  const int signal = scheduler.preempt_signal.load_relaxed();
+  if (signal == 0 || scheduler.exiles.load_relaxed() >= exile_limit()) return false;
+  int error = ESRCH;
+  {
+    std::lock_guard guard(scheduler.machines_lock);
+    Machine* m = p.m;  // racy: at worst the wrong M is asked, and finds nothing wanted of it
+    if (m != nullptr && m->guard_slot != nullptr) {
+      if (probe) m->probed.store_relaxed(true);  // seen by the handler: the signal is ordered behind it
+      error = send_preempt_signal(signal, m->tid);
+    }
+  }
+  const bool for_ever = error != 0 && error != ESRCH && error != EAGAIN;  // the thread has ended; too many are queued
+  if (for_ever) give_signal_up(signal, error);
+  return error == 0;
 }
 }  // namespace
 
@@ -234,13 +248,13 @@ bool count_exile() noexcept {
   return true;
 }
 
-bool send_preempt_signal(int signal, std::int32_t thread) noexcept {
+int send_preempt_signal(int signal, std::int32_t thread) noexcept {
   siginfo_t info{};
   info.si_code = SI_QUEUE;
   info.si_pid = getpid();
   info.si_value.sival_ptr = &scheduler;
-  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, signal, &info) == 0) return true;
-  return syscall(SYS_tgkill, getpid(), thread, signal) == 0;  // refused, or too many are queued
+  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, signal, &info) == 0) return 0;
+  return syscall(SYS_tgkill, getpid(), thread, signal) == 0 ? 0 : errno;  // refused, or too many are queued
 }
 
 bool is_preempt_signal(const siginfo_t& info) noexcept {

@@ -50,7 +50,8 @@ void ask_to_give_way(Processor& p) noexcept;
 bool probe_by_signal(Processor& p) noexcept;
 // The M that runs p is asked by signal; false: there are too many exiles already, or nobody runs it.
 bool ask_by_signal(Processor& p) noexcept;
-bool send_preempt_signal(int signal, std::int32_t thread) noexcept;
+// 0, or the error number.
+int send_preempt_signal(int signal, std::int32_t thread) noexcept;
 // Sent by that, and by nobody else.
 bool is_preempt_signal(const siginfo_t& info) noexcept;
 

@@ -74,7 +74,7 @@ struct Scheduler {
   Settings settings;
   Starvation starvation;
   std::uintptr_t guard_distance = 0;             // from a G with a default stack down to its guard (preempt.h)
-  int preempt_signal = 0;                        // 0: none
+  base::Atom<int> preempt_signal{0};             // 0: none, or the system refuses to send it
   base::Atom<std::uint32_t> processors_made{0};  // at most so many have ever been in use; their counters still count
   base::Atom<std::uint32_t> maxprocs{0};         // changes only while the world is stopped
   bool wakes_fill_slot = false;  // the policy puts what wakes up into an empty slot, always: nobody need ask it

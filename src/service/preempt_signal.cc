@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "service/preempt_signal.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 
 #include "arch/restart_call.h"
 #include "base/check.h"
@@ -50,8 +52,17 @@ bool is_free(int signal) {
   return (present.sa_flags & SA_SIGINFO) == 0 && present.sa_handler == SIG_DFL;
 }
 
-// Emulators let one handle signals that they cannot send. Sent to the thread itself, which has nothing to be asked for yet.
-bool can_be_sent(int signal) { return sched::send_preempt_signal(signal, os::thread_id()); }
+// Emulators let one handle signals that they cannot send. Asked without sending one, which a debugger would stop at: the
+// kernel looks at a timer's signal when the timer is made. Any other answer says nothing about the signal.
+bool can_be_sent(int signal) {
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = signal;
+  int timer = 0;  // the kernel's timer_t
+  if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) != 0) return errno != EINVAL;
+  syscall(SYS_timer_delete, timer);
+  return true;
+}
 
 bool take(int signal) {
   struct sigaction present{};
@@ -87,14 +98,12 @@ void say_that_it_is_shared(int signal) {
   base::write_stderr(text, static_cast<std::size_t>(length));
 }
 
-void say_that_there_is_none(bool wanted) {
+void say_that_there_is_none(const char* reason, const char* advice) {
   char text[256];
-  const int length =
-      std::snprintf(text, sizeof text,
-                    "weft: no signal to interrupt code that has no preemption checks (%s): goroutines in "
-                    "such code keep their P; choose a free one with WEFT_PREEMPT_SIGNAL\n",
-                    wanted ? "the one of WEFT_PREEMPT_SIGNAL cannot be handled, or not be sent"
-                           : "all real-time signals are in use, or cannot be sent");
+  const int length = std::snprintf(text, sizeof text,
+                                   "weft: no signal to interrupt code that has no preemption checks (%s): goroutines in "
+                                   "such code keep their P%s\n",
+                                   reason, advice);
   base::write_stderr(text, static_cast<std::size_t>(length));
 }
 
@@ -103,7 +112,9 @@ void say_that_there_is_none(bool wanted) {
 int install_preempt_signal(int wanted) {
   const int signal = wanted == 0 ? choose() : take(wanted) ? wanted : 0;
   if (signal == 0) {
-    say_that_there_is_none(wanted != 0);
+    say_that_there_is_none(wanted != 0 ? "the one of WEFT_PREEMPT_SIGNAL cannot be handled, or not be sent"
+                                       : "all real-time signals are in use, or cannot be sent",
+                           "; choose a free one with WEFT_PREEMPT_SIGNAL");
     return 0;
   }
   if (is_shared) say_that_it_is_shared(signal);
@@ -114,11 +125,18 @@ int install_preempt_signal(int wanted) {
   return signal;
 }
 
+void say_that_signal_is_refused(int signal, int error) {
+  char reason[96];
+  std::snprintf(reason, sizeof reason, "the system refuses to send signal %d: %s", signal, std::strerror(error));
+  say_that_there_is_none(reason, "");
+}
+
 void allow_preempt_signal() {
-  if (sched::scheduler.preempt_signal == 0) return;
+  const int signal = sched::scheduler.preempt_signal.load_relaxed();
+  if (signal == 0) return;
   sigset_t own;
   sigemptyset(&own);
-  sigaddset(&own, sched::scheduler.preempt_signal);
+  sigaddset(&own, signal);
   pthread_sigmask(SIG_UNBLOCK, &own, nullptr);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The signal that interrupts goroutines without checks, where the program uses signals of its own (F11).
 #include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <weft/weft.h>
 
@@ -32,12 +34,12 @@ bool is_handled_by_us(int signal) {
 }
 
 // On one P: can anybody run beside a goroutine that computes without a check?
-bool hog_gives_way() {
-  return weft::run([] {
+bool hog_gives_way(std::chrono::seconds within = 5s) {
+  return weft::run([within] {
     std::atomic<bool> started{false}, stop{false};
     auto hog = weft::spawn([&] {
       started = true;
-      const auto end = Clock::now() + 5s;
+      const auto end = Clock::now() + within;
       while (!stop.load(std::memory_order_relaxed) && Clock::now() < end) {
       }
       return stop.load();
@@ -170,6 +172,58 @@ WEFT_CASE(all_in_use_is_said_and_cooperation_works) {
   work();
   WEFT_EXPECT(handled == 0);
   say("worked");
+  return 0;
+}
+
+// A filter that forbids signals is noticed when the first one is needed, and said then.
+// check: run WEFT_MAXPROCS=1 WEFT_SLICE=1 --case=refused_is_said_at_the_first_use
+// check: first-stderr started
+// check: stderr ^weft: no signal to interrupt code .*the system refuses to send signal \d+: Operation not permitted\): goroutines .* keep their P$
+// check: not-stderr (?s)(weft: .*){2}
+// check: stdout ^worked$
+WEFT_CASE(refused_is_said_at_the_first_use) {
+  if (!weft::test::deny({{SYS_rt_tgsigqueueinfo, EPERM}, {SYS_tgkill, EPERM}})) {
+    say("no filters of system calls here");
+    return 77;
+  }
+  weft::run([] {});
+  std::fputs("started\n", stderr);
+  WEFT_EXPECT(!hog_gives_way(2s));
+  WEFT_EXPECT(!hog_gives_way(1s));
+  work();
+  say("worked");
+  return 0;
+}
+
+// A debugger stops at each signal: the start needs none.
+// check: run WEFT_MAXPROCS=2 WEFT_SLICE=1000 --case=none_is_sent_at_start
+// check: stdout ^0 signals$
+// check: not-in asan tsan
+WEFT_CASE(none_is_sent_at_start) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(77);
+    raise(SIGSTOP);
+    weft::run([] { weft::spawn([] { weft::this_goroutine::sleep_for(10ms); }).join(); });
+    _exit(0);
+  }
+  int status = 0, signals = 0;
+  WEFT_EXPECT(waitpid(child, &status, 0) == child);
+  if (WIFEXITED(status)) skip("no tracing of processes here");
+  WEFT_EXPECT(ptrace(PTRACE_SETOPTIONS, child, nullptr, PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL) == 0);
+  WEFT_EXPECT(ptrace(PTRACE_CONT, child, nullptr, nullptr) == 0);
+  for (pid_t thread; (thread = waitpid(-1, &status, __WALL)) > 0;) {
+    if (!WIFSTOPPED(status)) {
+      if (thread == child) break;
+      continue;
+    }
+    const int signal = WSTOPSIG(status);
+    const bool of_tracing = signal == SIGSTOP || signal == SIGTRAP;  // a new thread, its parent
+    if (!of_tracing) ++signals;
+    ptrace(PTRACE_CONT, thread, nullptr, of_tracing ? 0 : signal);
+  }
+  WEFT_EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  say((std::to_string(signals) + " signals").c_str());
   return 0;
 }
 
