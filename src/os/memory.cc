@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "os/memory.h"
 
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -98,6 +100,35 @@ void show_to_leak_checkers([[maybe_unused]] void* address, [[maybe_unused]] std:
 #if WEFT_ASAN
   __lsan_register_root_region(address, bytes);
 #endif
+}
+
+namespace {
+
+constexpr std::size_t kAmpleAddressSpace = std::size_t{1} << 40;  // 100,000 stacks of 8 MiB
+
+bool commits_what_is_reserved() {
+  int mode = 0;
+  if (std::FILE* file = std::fopen("/proc/sys/vm/overcommit_memory", "re")) {
+    if (std::fscanf(file, "%d", &mode) != 1) mode = 0;
+    std::fclose(file);
+  }
+  return mode == 2;
+}
+
+// The kernel puts these 16 bytes at the end of the address space, above the first stack. (Some aarch64 kernels have 39 bits.)
+bool are_addresses_short() {
+  const auto end = static_cast<std::size_t>(getauxval(AT_RANDOM));
+  return end != 0 && end < kAmpleAddressSpace;
+}
+
+}  // namespace
+
+bool is_address_space_scarce() noexcept {
+  const KeepErrno keep;
+  rlimit limit{};
+  const bool limited =
+      getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < kAmpleAddressSpace;
+  return limited || are_addresses_short() || commits_what_is_reserved();
 }
 
 void release_memory(void* address, std::size_t bytes) noexcept { munmap(address, bytes); }

@@ -49,6 +49,7 @@ namespace weft::sched {
 namespace {
 
 constexpr std::size_t kLongestStack = 10'000;  // frames: about as many microseconds
+constexpr std::size_t kPausePerFrameUs = 16;   // after a walk in vain: walking takes a sixteenth of the time at most
 
 // From the signal handler outwards: past the handler's own frames, then user code only, then the function that calls it.
 //   Sanitizers  call functions of their own from everywhere, also from weft_goroutine_main, between any two steps of a switch:
@@ -275,9 +276,12 @@ void on_preempt_signal(void* ucontext) noexcept {
   const bool asleep = call == arch::CallState::kInside, was_asleep = probed && call == arch::CallState::kBehind;
   if (!asked && !(probed && (asleep || was_asleep))) return;  // computes: nobody has asked it to give way
   const bool may_walk =
-      g->no_preempt == 0 && os::may_unwind_in_handler(m->tid) && !arch::returns_from_handler(ucontext);
+      g->no_preempt == 0 && os::may_unwind_in_handler(m->tid) && !arch::returns_from_handler(ucontext) &&
+      os::ticks() >= m->walk_again_at;
   const StackWalk walk = may_walk ? walk_interrupted_stack(g) : StackWalk{};
   if (!walk.clean) {
+    // Asked every millisecond, who has recursed deeply would do nothing but be looked at.
+    if (may_walk) m->walk_again_at = os::ticks() + os::us_to_ticks(walk.frames * kPausePerFrameUs);
     p->counters.bump(Counter::kPreemptsRefused);
     return;
   }

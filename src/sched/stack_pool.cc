@@ -12,7 +12,8 @@
 namespace weft::sched {
 namespace {
 
-constexpr std::size_t kRegionBytes = std::size_t{1} << 30;
+// TSan has room for few addresses, and emulators look at each page that is mapped.
+constexpr std::size_t kMaxRegionBytes = std::size_t{WEFT_TSAN ? 1 : 64} << 30;
 constexpr std::size_t kMaxCarve = 512;
 constexpr std::size_t kGuardBatch = 64;  // few at once: this runs on the stacks of goroutines
 constexpr std::size_t kSharedBatch = 64;
@@ -31,7 +32,8 @@ void StackPool::shape(SizeClass& size_class, std::size_t usable_bytes) noexcept 
 }
 
 void StackPool::set_default_size(std::size_t usable_bytes) noexcept {
-  shape(default_class_, usable_bytes == 0 ? kDefaultStackBytes : usable_bytes);
+  if (usable_bytes == 0) usable_bytes = os::is_address_space_scarce() ? kScarceStackBytes : kDefaultStackBytes;
+  shape(default_class_, usable_bytes);
 }
 
 bool StackPool::SlotList::reserve(std::size_t count) noexcept {
@@ -58,7 +60,7 @@ StackPool::SizeClass* StackPool::class_of(std::size_t usable_bytes) noexcept {
 
 StackPool::Region* StackPool::add_region(SizeClass& size_class) noexcept {
   // Smaller and smaller where address space is limited (RLIMIT_AS, strict overcommit).
-  for (std::size_t bytes = std::max(kRegionBytes, size_class.stride); bytes >= size_class.stride; bytes /= 2) {
+  for (std::size_t bytes = std::max(size_class.region_bytes, size_class.stride); bytes >= size_class.stride; bytes /= 2) {
     const std::size_t slots = bytes / size_class.stride;
     const std::size_t whole = slots * size_class.stride;
     void* base = os::reserve_memory(whole, "weft stacks");
@@ -72,6 +74,7 @@ StackPool::Region* StackPool::add_region(SizeClass& size_class) noexcept {
     }
     region->next = regions_.load_relaxed();  // we hold lock_
     regions_.store_release(region);          // pairs: stacks.regions
+    size_class.region_bytes = std::min(2 * bytes, kMaxRegionBytes);
     return region;
   }
   return nullptr;

@@ -14,6 +14,9 @@
 //   Layout    slots carved from large unreserved regions: | guard 36 KiB | usable ... | colour | G |. The stride is an odd
 //             number of pages (40 % faster switching among 500-1000 goroutines than a power of two), 16 colours of 64 bytes
 //             keep the hot ends of stacks in different cache sets.
+//   Size      8 MiB, what the C library gives a thread: code that recurses (std::regex: 750 bytes a character) is written for that.
+//             Only what is touched costs memory, and its page table: one of 4 KiB for each stack of 2 MiB or more, where 256 KiB
+//             need 600 bytes of it. Where address space is scarce, 256 KiB.
 //   Guard     36 KiB: libc has uninstrumented frames of up to 33 KiB; user code is compiled with stack-clash protection.
 //   States    cold: never touched, or given back to the system; warm: a dead G whose pages are there. P caches and shared_
 //             hold warm ones, LIFO. What stayed unused in shared_ for a trimming interval becomes cold.
@@ -21,7 +24,8 @@
 namespace weft::sched {
 
 inline constexpr std::size_t kGuardBytes = 36 * 1024;
-inline constexpr std::size_t kDefaultStackBytes = 256 * 1024;
+inline constexpr std::size_t kDefaultStackBytes = 8 * 1024 * 1024;
+inline constexpr std::size_t kScarceStackBytes = 256 * 1024;  // the default where address space is scarce
 inline constexpr std::size_t kMinStackBytes = 16 * 1024;
 // Below the checks' guard: frames without checks, and the check itself, which reports overflows. ASan's frames are larger.
 inline constexpr std::size_t kGuardSlack = (WEFT_ASAN ? 48 : 16) * 1024;
@@ -29,7 +33,7 @@ inline constexpr std::size_t kMaxStackBytes = std::size_t{1} << 30;
 
 class StackPool {
  public:
-  // Before the first goroutine.
+  // Before the first goroutine. 0: what the system has room for.
   void set_default_size(std::size_t usable_bytes) noexcept;
   std::size_t default_size() const noexcept { return default_class_.usable; }
   // From a G with a default stack, whatever its colour, at least so much is its stack's.
@@ -115,6 +119,7 @@ class StackPool {
     std::size_t warm_count = 0;
     std::size_t low_water = 0;  // least warm_count in this trimming interval
     std::size_t carve_batch = 8;
+    std::size_t region_bytes = std::size_t{1} << 30;  // of the next one: they double, so that find() passes few
     SizeClass* next = nullptr;
   };
   struct Region {

@@ -59,11 +59,11 @@ WEFT_CASE(plain) {
   return 0;
 }
 
-// check: run WEFT_MAXPROCS=1 --case=no_memory_for_stacks
+// check: run WEFT_MAXPROCS=1 WEFT_STACK_SIZE=256K --case=no_memory_for_stacks
 // check: stdout ^done$
 // check: not-in asan tsan
 // check: within 120
-// check: run WEFT_MAXPROCS=4 WEFT_POLICY=global --case=no_memory_for_stacks
+// check: run WEFT_MAXPROCS=4 WEFT_POLICY=global WEFT_STACK_SIZE=256K --case=no_memory_for_stacks
 // check: stdout ^done$
 // check: not-in asan tsan
 // check: within 40
@@ -102,6 +102,49 @@ WEFT_CASE(no_memory_for_stacks) {
   });
   say("done");
   return 0;
+}
+
+// Where address space is limited from the start, stacks are small: there is room for as many as ever.
+// check: run --case=little_address_space
+// check: stdout ^fine with 5000$
+// check: not-in asan tsan
+WEFT_CASE(little_address_space) {
+  limit(RLIMIT_AS, rlim_t{4} << 30);
+  start_again_as("many_wait");
+}
+// check: run --case=many_wait
+// check: stdout ^fine with 5000$
+WEFT_CASE(many_wait) {
+  constexpr int kCount = 5000;
+  weft::run({.maxprocs = 2}, [] {
+    weft::event go_on;
+    weft::wait_group group;
+    std::atomic<int> waiting{0};
+    for (int i = 0; i < kCount; ++i) {
+      group.go([&] {
+        ++waiting;
+        go_on.wait();
+      });
+      if (i % 50 == 0) weft::this_goroutine::yield();
+    }
+    WEFT_EXPECT(spin_until([&] { return waiting == kCount; }, 10s));
+    go_on.set();
+    group.wait();
+    WEFT_EXPECT(mixed_workload());
+  });
+  say(("fine with " + std::to_string(kCount)).c_str());
+  return 0;
+}
+
+// And deep recursion there ends at the small size, which the report names.
+// check: run --case=overflow_in_little_address_space
+// check: exit SIGSEGV,SIGABRT
+// check: stderr ^fatal error: goroutine \d+: stack overflow
+// check: stderr limit 256 KiB
+// check: not-in asan tsan
+WEFT_CASE(overflow_in_little_address_space) {
+  limit(RLIMIT_AS, rlim_t{4} << 30);
+  start_again_as("overflow");
 }
 
 // check: run --case=no_memory_for_a_large_stack
@@ -274,6 +317,14 @@ __attribute__((noinline)) int recurse(int depth) {
   return depth < 0 ? 0 : recurse(depth + 1) + space[depth % 256];
 }
 }  // namespace
+// check: run --case=overflow
+// check: exit SIGSEGV,SIGABRT
+// check: stderr limit (8192|256) KiB
+// check: not-in asan tsan
+WEFT_CASE(overflow) {
+  weft::run([] { std::printf("%d\n", recurse(0)); });
+  return 0;
+}
 WEFT_CASE(without_guard_advice) {
   if (!deny_guard_advice()) skip("no system call filters");
   weft::run({.maxprocs = 2}, [] {

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <regex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/cases.h"
@@ -27,6 +28,18 @@ __attribute__((noinline)) int function_that_recurses(int depth) {
   volatile char space[256];
   space[depth % 256] = static_cast<char>(depth);
   return depth < 0 ? 0 : function_that_recurses(depth + 1) + space[depth % 256];
+}
+
+// Computes for a while at the bottom.
+__attribute__((noinline)) int depth_of(int depth, int seed) {
+  volatile char space[128];
+  space[depth % 128] = static_cast<char>(seed);
+  if (depth == 0) {
+    volatile int sum = 0;
+    for (int i = 0; i < 3'000'000; ++i) sum = sum + space[i % 128];
+    return 0;
+  }
+  return depth_of(depth - 1, seed) + 1 + 0 * space[depth % 128];
 }
 
 __attribute__((noinline)) int function_with_large_frame(std::size_t bytes) {
@@ -45,7 +58,7 @@ bool matches(std::size_t length) {
 // check: run WEFT_MAXPROCS=1 --case=recursion
 // check: exit SIGSEGV,SIGABRT
 // check: first-stderr fatal error: goroutine \d+ "deep": stack overflow
-// check: stderr limit 256 KiB
+// check: stderr limit (8192|256) KiB
 // check: stderr function_that_recurses
 // check: stderr WEFT_STACK_SIZE
 // check: within 10
@@ -110,6 +123,43 @@ WEFT_CASE(regex) {
   return 0;
 }
 
+// A thread has 8 MiB for it, and so has a goroutine; with sanitizers frames are two and a half times as large.
+// check: run --case=what_a_thread_survives
+// check: stdout ^matched$
+// check: within 30
+// check: not-in aarch64
+WEFT_CASE(what_a_thread_survives) {
+  const std::size_t most = kSanitized ? 3000 : 9000;
+  for (const std::size_t length : {most / 9, most / 2, most}) {
+    bool in_thread = false;
+    std::thread([&] { in_thread = matches(length); }).join();
+    WEFT_EXPECT(in_thread);
+    WEFT_EXPECT(weft::run([&] { return matches(length); }));
+    WEFT_EXPECT(weft::run([&] { return weft::spawn([&] { return matches(length); }).join(); }));
+  }
+  say("matched");
+  return 0;
+}
+
+// Who has recursed deeply is asked to give way, too, by a signal whose handler looks at each frame: it gets on all the same.
+// check: run WEFT_MAXPROCS=1 WEFT_SLICE=1 --case=deep_recursion_beside_others
+// check: stdout ^there and back$
+// check: within 15
+// check: not-in asan tsan aarch64
+WEFT_CASE(deep_recursion_beside_others) {
+  weft::run([] {
+    std::atomic<bool> stop{false};
+    auto other = weft::spawn([&] {
+      while (!stop) weft::this_goroutine::yield();
+    });
+    for (int i = 0; i < 100; ++i) WEFT_EXPECT(depth_of(25'000, i) == 25'000);
+    stop = true;
+    other.join();
+  });
+  say("there and back");
+  return 0;
+}
+
 // check: run --case=what_fits_works
 // check: stdout ^fine$
 // check: within 30
@@ -167,7 +217,7 @@ void keep_pattern(Shared& shared, int index) {
     weft::event go_on;
     weft::go([&] {
       go_on.wait();
-      std::printf("%d\n", large_frame ? function_with_large_frame(4 << 20) : function_that_recurses(0));
+      std::printf("%d\n", large_frame ? function_with_large_frame(std::size_t{64} << 20) : function_that_recurses(0));
     });
     weft::this_goroutine::yield();
     for (int i = Shared::kNeighbours / 2; i < Shared::kNeighbours; ++i)

@@ -211,7 +211,7 @@ void show_limits() {
   line("RLIMIT_NOFILE", limit_text(limit.rlim_cur) + " of " + limit_text(limit.rlim_max));
   getrlimit(RLIMIT_AS, &limit);
   line("RLIMIT_AS", limit_text(limit.rlim_cur),
-       limit.rlim_cur == RLIM_INFINITY ? "" : "stack regions need address space");
+       limit.rlim_cur == RLIM_INFINITY ? "" : "below 1 TiB goroutines have stacks of 256 KiB by default");
 }
 
 // --- kernel features -------------------------------------------------------------------------------------------------
