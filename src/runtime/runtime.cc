@@ -247,8 +247,7 @@ void start_locked() {
   service::install_crash_reports(service::request_dump_and_exit);
   service::watch_thread_mutexes();
   if (scheduler.settings.preempt)
-    scheduler.preempt_signal.store_relaxed(
-        service::install_preempt_signal(environment.preempt_signal.value_or(0)));
+    scheduler.preempt_signal.store_relaxed(service::install_preempt_signal(environment.preempt_signal.value_or(0)));
 
   const int by_hand = environment.maxprocs.value_or(first_options.maxprocs);
   const int maxprocs = by_hand != 0 ? by_hand : os::default_maxprocs();
@@ -387,7 +386,8 @@ stats read_stats() {
   result.goroutines_stolen = sched::total(Counter::kGoroutinesStolen);
   result.global_gets = sched::total(Counter::kGlobalGets);
   result.overflows = sched::total(Counter::kOverflows);
-  result.parks = sched::total(Counter::kParks);
+  result.passive_sleeps = sched::total(Counter::kPassiveSleeps);
+  result.parks = sched::total(Counter::kParks) + result.passive_sleeps;  // a passive spinner sleeps, too
   result.unparks = sched::total(Counter::kUnparks);
   const sched::IdleView view = scheduler.idle.look();
   result.spinning = view.spinning();
@@ -416,7 +416,6 @@ stats read_stats() {
   result.idle_runs = sched::total(Counter::kIdleRuns);
   result.locked_handoffs = sched::total(Counter::kLockedHandoffs);
   result.long_calls = sched::total(Counter::kLongCalls);
-  result.passive_sleeps = sched::total(Counter::kPassiveSleeps);
   result.spins = sched::total(Counter::kSpins);
   result.starts = sched::total(Counter::kStarts);
   result.exiles = sched::total(Counter::kExiles);

@@ -18,21 +18,24 @@ const char* name_of(PolicyKind kind) noexcept {
   return "?";
 }
 
-std::string field(const char* name, std::uint64_t value) { return std::string(" ") + name + "=" + std::to_string(value); }
+std::string field(const char* name, std::uint64_t value) {
+  return std::string(" ") + name + "=" + std::to_string(value);
+}
 std::string field(const char* name, const Goroutine* g) {
   return g != nullptr ? field(name, g->id) : std::string(" ") + name + "=nil";
 }
 
 std::string sched_line() {
-  std::uint64_t running = 0, dead = 0;
+  std::uint64_t running = 0, waiting = 0, dead = 0;
   scheduler.stacks.for_each([&](const Goroutine* g) {
     const GStatus status = g->status.load_relaxed();
     running += status == GStatus::kRunning;
+    waiting += status == GStatus::kWaiting;
     dead += status == GStatus::kDead;
   });
   return std::string("SCHED: policy=") + name_of(scheduler.policy->kind()) + field("maxprocs", maxprocs()) +
          field("gcount", total(Counter::kSpawns) - total(Counter::kFinished)) + field("grunning", running) +
-         field("gwait", scheduler.inject.size()) + field("gfree", dead) + field("mcount", scheduler.threads.load_relaxed()) +
+         field("gwait", waiting) + field("gfree", dead) + field("mcount", scheduler.threads.load_relaxed()) +
          field("mwait", scheduler.idle_machine_count) + "\n";
 }
 

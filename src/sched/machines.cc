@@ -283,6 +283,7 @@ bool start_machine_for(Processor& p, bool spinning, Runnable handed, Waker waker
   }
   if (m == nullptr) return false;
   if (fresh) return start_thread_for(*m);
+  count(os::current_p(), Counter::kUnparks);
   ring(*m, waker);
   return true;
 }
@@ -319,10 +320,7 @@ void remove_idle_machine_locked(Machine& m) noexcept {
 }
 
 bool start_machine(Processor& p, bool spinning, Runnable handed, Waker waker) noexcept {
-  if (start_machine_for(p, spinning, handed, waker, false)) {
-    count(os::current_p(), Counter::kUnparks);
-    return true;
-  }
+  if (start_machine_for(p, spinning, handed, waker, false)) return true;
   count(os::current_p(), Counter::kThreadsThrottled);
   if (handed) scheduler.inject.push(handed);
   if (spinning) scheduler.idle.stop_spinning();

@@ -186,6 +186,23 @@ TEST_P(Dump, ends_with_the_scheduler_its_processors_and_its_threads) {
   });
 }
 
+TEST_P(Dump, tells_how_many_goroutines_wait) {
+  weft::run([] {
+    constexpr int kCount = 7;
+    weft::event go_on;
+    weft::wait_group group;
+    for (int i = 0; i < kCount; ++i) group.go([&] { go_on.wait(); });
+    std::string text;
+    EXPECT_TRUE(spin_until([&] {
+      text = dump_text();
+      std::smatch found;
+      return std::regex_search(text, found, std::regex("\nSCHED: .* gwait=([0-9]+) ")) && std::stoi(found[1]) >= kCount;
+    })) << text;
+    go_on.set();
+    group.wait();
+  });
+}
+
 TEST_P(Dump, the_world_may_be_dumped_while_it_is_stopped) {
   weft::run([] {
     const std::string text = weft::runtime::stop_the_world([] { return dump_text(); });

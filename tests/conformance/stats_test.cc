@@ -22,6 +22,7 @@ void expect_sane(const weft::stats& stats, int maxprocs) {
   EXPECT_LE(stats.threads, stats.threads_created);
   EXPECT_LE(stats.stw_last_ns, stats.stw_max_ns);
   EXPECT_LE(stats.waiting, stats.goroutines);
+  EXPECT_LE(stats.passive_sleeps, stats.parks);
 }
 
 TEST_P(Stats, counters_hold_what_they_say) {
@@ -49,6 +50,31 @@ TEST_P(Stats, counters_hold_what_they_say) {
     EXPECT_GE(after.switches + static_cast<std::uint64_t>(procs()), during.switches + kCount);
     expect_sane(after, procs());
   });
+}
+
+// A thread that sleeps passively, because another P is busy, is parked as well as one that gave its P up.
+TEST_P(Stats, parks_count_every_sleep_of_a_thread) {
+  const weft::stats before = weft::runtime::read_stats();
+  weft::run([&] {
+    const auto slept = [&] {
+      const weft::stats now = weft::runtime::read_stats();
+      expect_sane(now, procs());
+      return procs() == 1 ? now.parks > before.parks : now.passive_sleeps > before.passive_sleeps + 1;
+    };
+    weft::event over;
+    weft::task<void> busy = weft::spawn([&] {
+      while (!over.is_set()) weft::this_goroutine::yield();
+    });
+    if (procs() == 1) over.set();  // else nobody sleeps
+    EXPECT_TRUE(spin_until([&] {
+      weft::this_goroutine::sleep_for(2ms);
+      return slept();
+    }));
+    over.set();
+    busy.join();
+  });
+  const weft::stats after = weft::runtime::read_stats();
+  EXPECT_GT(after.parks, before.parks);
 }
 
 TEST_P(Stats, counters_can_be_read_at_any_time) {
