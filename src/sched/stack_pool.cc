@@ -60,7 +60,8 @@ StackPool::SizeClass* StackPool::class_of(std::size_t usable_bytes) noexcept {
 
 StackPool::Region* StackPool::add_region(SizeClass& size_class) noexcept {
   // Smaller and smaller where address space is limited (RLIMIT_AS, strict overcommit).
-  for (std::size_t bytes = std::max(size_class.region_bytes, size_class.stride); bytes >= size_class.stride; bytes /= 2) {
+  for (std::size_t bytes = std::max(size_class.region_bytes, size_class.stride); bytes >= size_class.stride;
+       bytes /= 2) {
     const std::size_t slots = bytes / size_class.stride;
     const std::size_t whole = slots * size_class.stride;
     void* base = os::reserve_memory(whole, "weft stacks");

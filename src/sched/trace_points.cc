@@ -16,8 +16,9 @@ enum : trace::Reason {
   kReasonYield = kWaitReasons,
   kReasonPreempted,
   kReasonStop,
+  kReasonExile,
 };
-static_assert(trace::reason_string(kReasonStop) < 1 << 7, "usual_events.h writes them as a byte");
+static_assert(trace::reason_string(kReasonExile) < 1 << 7, "usual_events.h writes them as a byte");
 
 // The thread's place before the event. `frame`: of the function that the scheduler called.
 trace::Place place_from(const void* frame) noexcept {
@@ -73,6 +74,11 @@ bool is_usual(const Processor* p) noexcept {
   return WEFT_LIKELY(p != nullptr && m != nullptr && m->interrupted == nullptr);
 }
 
+// Interrupted by the preemption signal, and not in a system call: it computes on.
+bool becomes_exile(const trace::Place& place) noexcept {
+  return place.pc_count > 0 && !arch::is_at_system_call(place.pcs[0]);
+}
+
 bool is_preempted() noexcept { return (os::current_p()->attention.load_relaxed() & kAttentionPreempt) != 0; }
 
 }  // namespace
@@ -88,7 +94,7 @@ __attribute__((noinline)) void trace_unusual_move(Goroutine* g, GStatus from, GS
       } else if (to == kRunnable) {
         trace::go_stop(place, is_preempted() ? kReasonPreempted : kReasonYield);
       } else if (to == kInCall) {
-        trace::call_begin(place);
+        becomes_exile(place) ? trace::exile_begin(place, kReasonExile) : trace::call_begin(place);
       } else {
         trace::go_destroy(place);
       }
@@ -231,6 +237,7 @@ std::vector<std::string> trace_reasons() {
   texts.emplace_back(trace::format::reason::kYield);
   texts.emplace_back(trace::format::reason::kPreempted);
   texts.emplace_back("stop the world");
+  texts.emplace_back(trace::format::reason::kExile);
   return texts;
 }
 

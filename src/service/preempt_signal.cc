@@ -100,10 +100,11 @@ void say_that_it_is_shared(int signal) {
 
 void say_that_there_is_none(const char* reason, const char* advice) {
   char text[256];
-  const int length = std::snprintf(text, sizeof text,
-                                   "weft: no signal to interrupt code that has no preemption checks (%s): goroutines in "
-                                   "such code keep their P%s\n",
-                                   reason, advice);
+  const int length =
+      std::snprintf(text, sizeof text,
+                    "weft: no signal to interrupt code that has no preemption checks (%s): goroutines in "
+                    "such code keep their P%s\n",
+                    reason, advice);
   base::write_stderr(text, static_cast<std::size_t>(length));
 }
 

@@ -288,10 +288,9 @@ void go_label(const Place& place, const char* text, std::size_t length) noexcept
 
 // --- calls ---
 
-void call_begin(const Place& place) noexcept {
-  Section section;
-  if (!section || !sync(section.lane(), place)) return;
-  Lane& lane = section.lane();
+namespace {
+
+void begin_call(Lane& lane, const Place& place) noexcept {
   base::Atom<std::uint64_t>& p_word = lane.known.p()->word;
   const std::uint64_t sequence = Word::sequence(p_word.load_relaxed()) + 1;
   put(lane, Event::kGoSyscallBegin, sequence, stack_of(lane, place));
@@ -299,6 +298,20 @@ void call_begin(const Place& place) noexcept {
   p_word.store_relaxed(lane.p_word);
   lane.known.g()->word.store_relaxed(Word::with_state(lane.known.g()->word.load_relaxed(), bits(GoStatus::kSyscall)));
   lane.known.begin_call();
+}
+
+}  // namespace
+
+void call_begin(const Place& place) noexcept {
+  Section section;
+  if (section && sync(section.lane(), place)) begin_call(section.lane(), place);
+}
+
+void exile_begin(const Place& place, Reason mark) noexcept {
+  Section section;
+  if (!section || !sync(section.lane(), place)) return;
+  put(section.lane(), Event::kUserLog, 0, reason_string(mark), 0, 0);
+  begin_call(section.lane(), place);
 }
 
 void call_end(const Place& place, const Other& who) noexcept {

@@ -77,6 +77,8 @@ void go_unblock(const Place& place, const Other& woken) noexcept;
 void go_label(const Place& place, const char* text, std::size_t length) noexcept;
 
 void call_begin(const Place& place) noexcept;
+// To Go's tools a call; the mark before it (format::reason::kExile) tells ours that the goroutine computes on.
+void exile_begin(const Place& place, Reason mark) noexcept;
 void call_end(const Place& place, const Other& who) noexcept;  // with the P it had, or another: place.p
 void call_end_without(const Other& who) noexcept;              // without a P: runnable
 

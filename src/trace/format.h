@@ -256,6 +256,8 @@ inline constexpr std::string_view kChanReceive = "chan receive";
 inline constexpr std::string_view kSleep = "sleep";
 inline constexpr std::string_view kPreempted = "preempted";  // kGoStop
 inline constexpr std::string_view kYield = "runtime.Gosched";
+// Key of the kUserLog that weft writes just before a kGoSyscallBegin that is none: the goroutine computes on without its P.
+inline constexpr std::string_view kExile = "weft: computes without a P";
 }  // namespace reason
 
 // --- varints ---

@@ -13,6 +13,7 @@ namespace weft::tools {
 namespace {
 
 constexpr std::size_t kLongest = 20;
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 std::vector<std::uint32_t> longest(const Timeline& line, GoState state) {
   std::vector<std::uint32_t> spans;
@@ -42,6 +43,37 @@ std::uint64_t most_alive(const Timeline& line) {
   std::int64_t most = 0;
   for (const auto& [time, change] : changes) most = std::max(most, now += change);
   return static_cast<std::uint64_t>(most);
+}
+
+// Each goroutine in exile computes in the stead of one idle P, as long as there are idle ones.
+std::int64_t covered_by_exiles(const Timeline& line) {
+  struct Change {
+    std::int64_t time;
+    int exiles, idle;
+  };
+  std::vector<Change> changes;
+  for (const GoSpan& span : line.spans) {
+    if (span.state != GoState::kExiled || span.p != kNoIndex) continue;
+    changes.push_back({span.start, 1, 0});
+    changes.push_back({span.end, -1, 0});
+  }
+  if (changes.empty()) return 0;
+  for (const ProcSpan& span : line.proc_spans) {
+    if (span.state != ProcState::kIdle) continue;
+    changes.push_back({span.start, 0, 1});
+    changes.push_back({span.end, 0, -1});
+  }
+  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.time < b.time; });
+  std::int64_t covered = 0, exiles = 0, idle = 0, last = 0;
+  for (const Change& change : changes) {
+    std::int64_t more = 0;
+    if (__builtin_mul_overflow(change.time - last, std::min(exiles, idle), &more)) more = kMost;
+    add_time(covered, more);
+    last = change.time;
+    exiles += change.exiles;
+    idle += change.idle;
+  }
+  return covered;
 }
 
 }  // namespace
@@ -92,9 +124,13 @@ Analysis analyse(const Timeline& line) {
   std::sort(result.waits.begin(), result.waits.end(),
             [](const auto& a, const auto& b) { return a.time != b.time ? a.time > b.time : a.reason < b.reason; });
   std::sort(result.latencies.begin(), result.latencies.end());
-  constexpr auto kRun = static_cast<std::size_t>(GoState::kRunning);
-  std::sort(result.groups.begin(), result.groups.end(), [](const SpawnGroup& a, const SpawnGroup& b) {
-    return a.time[kRun] != b.time[kRun] ? a.time[kRun] > b.time[kRun] : a.goroutines.front() < b.goroutines.front();
+  const auto computed = [](const SpawnGroup& group) {
+    std::int64_t time = group.time[static_cast<std::size_t>(GoState::kRunning)];
+    add_time(time, group.time[static_cast<std::size_t>(GoState::kExiled)]);
+    return time;
+  };
+  std::sort(result.groups.begin(), result.groups.end(), [&](const SpawnGroup& a, const SpawnGroup& b) {
+    return computed(a) != computed(b) ? computed(a) > computed(b) : a.goroutines.front() < b.goroutines.front();
   });
   result.longest_waits = longest(line, GoState::kWaiting);
   result.longest_latencies = longest(line, GoState::kRunnable);
@@ -104,6 +140,9 @@ Analysis analyse(const Timeline& line) {
     if (span.state == ProcState::kRunning) add_time(result.busy, length);
     if (span.state == ProcState::kInCall) add_time(result.in_call, length);
   }
+  for (const SpawnGroup& group : result.groups)
+    add_time(result.exiled, group.time[static_cast<std::size_t>(GoState::kExiled)]);
+  result.covered = covered_by_exiles(line);
   result.most_alive = most_alive(line);
   return result;
 }

@@ -49,6 +49,8 @@ struct Analysis {
   std::vector<std::uint32_t> longest_latencies;  // spans, runnable
   std::int64_t busy = 0;                         // sum over the Ps
   std::int64_t in_call = 0;
+  std::int64_t exiled = 0;   // goroutines that computed without a P, together
+  std::int64_t covered = 0;  // of the Ps' idle time: while such a goroutine computed in a P's stead
   std::int64_t p_time = 0;
   std::uint64_t most_alive = 0;
 };

@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "trace/collector.h"
+#include "trace_reader/analysis.h"
 #include "trace_reader/recorded_trace.h"
+#include "trace_reader/timeline.h"
 #include "weft/chan.h"
 #include "weft/go.h"
 #include "weft/mutex.h"
@@ -29,9 +31,14 @@ namespace weft {
 namespace {
 
 using namespace std::chrono_literals;
+using tools::Analysis;
 using tools::Contents;
 using tools::expect_go_reads;
+using tools::GoSpan;
+using tools::GoState;
+using tools::kNoIndex;
 using tools::RecordedTrace;
+using tools::Timeline;
 
 void expect_consistent() {
   EXPECT_EQ(trace::collector_counts().inconsistencies, 0u) << trace::collector_counts().last_inconsistency;
@@ -307,7 +314,7 @@ __attribute__((noinline)) void compute_until(const std::atomic<bool>& flag) {
   while (!flag.load(std::memory_order_relaxed)) asm volatile("");
 }
 
-TEST_P(Trace, shows_a_hog_that_lost_its_processor_as_a_call) {
+TEST_P(Trace, shows_a_hog_that_lost_its_processor_as_computing_without_it) {
   const RecordedTrace file("hogs");
   run([&] {
     trace::start(file.path());
@@ -316,6 +323,7 @@ TEST_P(Trace, shows_a_hog_that_lost_its_processor_as_a_call) {
     wait_group hogs;
     for (int i = 0; i < GetParam(); ++i) hogs.go([&] { compute_until(over); });
     while (runtime::read_stats().exiles == exiles_before) this_goroutine::sleep_for(1ms);
+    this_goroutine::sleep_for(20ms);  // of exile at least
     hogs.go([&] { over = true; });
     hogs.wait();
     trace::stop();
@@ -326,6 +334,19 @@ TEST_P(Trace, shows_a_hog_that_lost_its_processor_as_a_call) {
   const bool named = std::any_of(result.call_functions.begin(), result.call_functions.end(),
                                  [](const std::string& name) { return name.find("compute_until") != name.npos; });
   EXPECT_TRUE(named) << "no call shows where the hog computed";
+  const std::string bytes = file.bytes();
+  const Timeline line =
+      tools::make_timeline(tools::read_trace({reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()}));
+  const Analysis analysis = analyse(line);
+  EXPECT_GE(analysis.exiled, 10'000'000);
+  EXPECT_LE(analysis.busy + analysis.covered, analysis.p_time);
+  for (const GoSpan& span : line.spans) {
+    const std::string& at = span.stack != kNoIndex && !line.stacks[span.stack].empty()
+                                ? line.text(line.stacks[span.stack].front().function)
+                                : line.text(0);
+    EXPECT_TRUE(span.state != GoState::kInCall || at.find("compute_until") == at.npos) << "a hog is in no call";
+  }
+  EXPECT_TRUE(line.messages.empty()) << "the mark of an exile is no message of the program";
   expect_consistent();
   expect_go_reads(file);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "trace_reader/open_ranges.h"
@@ -241,8 +242,15 @@ class Builder final : public EventSink {
       return;
     }
     const bool entered = event.type == Event::kGoSyscallBegin;
-    proc(event.context.p, entered ? ProcState::kInCall : ProcState::kRunning, event.context.m);
-    GoSpan& span = begin(g, entered ? GoState::kInCall : GoState::kRunning, entered ? "blocking call" : "");
+    const bool exiled = entered && exiles_.erase(g) != 0;
+    proc(event.context.p, entered && !exiled ? ProcState::kInCall : ProcState::kRunning, event.context.m);
+    GoSpan& span = begin(g,
+                         exiled    ? GoState::kExiled
+                         : entered ? GoState::kInCall
+                                   : GoState::kRunning,
+                         exiled    ? "preempted, computes on"
+                         : entered ? "blocking call"
+                                   : "");
     span.m = index_m(event.context.m);
     span.p = index_p(event.context.p);
     if (entered) {
@@ -290,19 +298,22 @@ class Builder final : public EventSink {
     const auto it = call_on_.find(event.args[2]);
     if (it == call_on_.end()) return;
     const GoSpan& span = open_[it->second];
-    if (span.open && span.state == GoState::kInCall && span.p == p) lose_p(it->second);
+    if (span.open && may_lose_p(span.state) && span.p == p) lose_p(it->second);
   }
 
   void proc_stop(std::uint64_t p, std::uint64_t g) {
     proc(p, ProcState::kIdle, kNone);
     const std::uint32_t holder = goroutine(g);
-    if (holder != kNoIndex && open_[holder].open && open_[holder].state == GoState::kInCall) lose_p(holder);
+    if (holder != kNoIndex && open_[holder].open && may_lose_p(open_[holder].state)) lose_p(holder);
   }
+
+  static bool may_lose_p(GoState state) { return state == GoState::kInCall || state == GoState::kExiled; }
 
   void lose_p(std::uint32_t g) {
     const GoSpan before = open_[g];
     close(g);
-    GoSpan& span = begin(g, GoState::kInCall, "blocking call, its P was taken");
+    GoSpan& span = begin(g, before.state,
+                         before.state == GoState::kExiled ? "computes without a P" : "blocking call, its P was taken");
     span.m = before.m;
     span.stack = before.stack;
   }
@@ -322,6 +333,10 @@ class Builder final : public EventSink {
         }
         break;
       case Event::kUserLog:
+        if (g != kNoIndex && generation_->string(event.args[1]) == format::reason::kExile) {
+          exiles_.insert(g);  // its next call is none
+          break;
+        }
         line_.messages.push_back({now_, g, tables_.string_id(event.args[1]), tables_.string_id(event.args[2])});
         break;
       case Event::kUserTaskBegin:
@@ -378,7 +393,8 @@ class Builder final : public EventSink {
   std::optional<std::int64_t> origin_;
   std::int64_t now_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> goroutine_index_, m_index_, p_index_;
-  std::vector<GoSpan> open_;  // the current span of each goroutine
+  std::unordered_set<std::uint32_t> exiles_;  // about to be
+  std::vector<GoSpan> open_;                  // the current span of each goroutine
   std::vector<std::optional<ProcSpan>> open_procs_;
   std::unordered_map<std::uint64_t, std::uint32_t> call_on_;  // the last goroutine in a call on an M
 };

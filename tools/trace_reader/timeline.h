@@ -14,8 +14,13 @@ namespace weft::tools {
 
 inline constexpr std::uint32_t kNoIndex = ~std::uint32_t{0};
 
-enum class GoState : std::uint8_t { kRunnable, kRunning, kInCall, kWaiting };
-inline constexpr std::size_t kGoStates = 4;
+// kExiled: it computes, but its P was given to others (weft's preemption of code without checks).
+enum class GoState : std::uint8_t { kRunnable, kRunning, kInCall, kWaiting, kExiled };
+inline constexpr std::size_t kGoStates = 5;
+// On a thread.
+constexpr bool is_on_thread(GoState state) {
+  return state == GoState::kRunning || state == GoState::kInCall || state == GoState::kExiled;
+}
 
 struct StackFrame {
   std::uint32_t function = 0;  // strings
@@ -32,7 +37,7 @@ struct GoSpan {
   bool open = false;                  // the trace ended first
   std::uint32_t reason = 0;           // string: what it waits for, or why it became runnable
   std::uint32_t stack = kNoIndex;     // where it blocked, stopped or called
-  std::uint32_t m = kNoIndex;         // running, in a call
+  std::uint32_t m = kNoIndex;         // running, in a call, in exile
   std::uint32_t p = kNoIndex;         // the same; none if it was taken
   std::uint32_t by = kNoIndex;        // runnable: the goroutine that made it so
   std::uint32_t by_stack = kNoIndex;  // and where

@@ -136,6 +136,40 @@ TEST(Timeline, sums_of_endless_times_stay_at_the_largest_number) {
     for (const std::int64_t time : group.time) EXPECT_GE(time, 0);
 }
 
+// A hog is interrupted after 10 ns, loses its P to another M at 20, and computes without one until 110.
+TEST(Timeline, computing_without_a_p_is_no_call_and_counts_as_use) {
+  TraceBuilder trace;
+  trace.events(1, 0, 100,
+               {{Event::kProcStatus, {0, 0, 1}},
+                {Event::kGoStatus, {0, 1, 0, 2}},
+                {Event::kUserLog, {10, 0, 1, 0, 0}},
+                {Event::kGoSyscallBegin, {0, 1, 1}},
+                {Event::kGoSyscallEndBlocked, {100}}});
+  trace.events(1, 7, 120, {{Event::kProcSteal, {0, 0, 2, 0}}});
+  trace.strings(1, {trace::format::reason::kExile, "hog()", "main.cpp"});
+  trace.stacks(1, {{11, 2, 3, 7}}).frequency(1);
+  const Timeline line = timeline_of(trace.bytes());
+  ASSERT_FALSE(line.fault) << line.fault->reason;
+  EXPECT_TRUE(line.messages.empty());
+  ASSERT_EQ(line.goroutines.size(), 1u);
+  EXPECT_EQ(line.goroutines[0].time[static_cast<std::size_t>(GoState::kExiled)], 100);
+  EXPECT_EQ(line.goroutines[0].time[static_cast<std::size_t>(GoState::kInCall)], 0);
+  const Analysis analysis = analyse(line);
+  EXPECT_EQ(analysis.exiled, 100);
+  EXPECT_EQ(analysis.busy, 20);
+  EXPECT_EQ(analysis.covered, 90);
+  EXPECT_EQ(analysis.in_call, 0);
+  std::ostringstream summary, json, page;
+  write_summary(summary, line, "x.trace");
+  EXPECT_NE(summary.str().find("(busy 100.0 %, in calls 0.0 %, idle 0.0 %)"), std::string::npos) << summary.str();
+  EXPECT_NE(summary.str().find("without a P 100 ns of computing"), std::string::npos) << summary.str();
+  write_perfetto(json, line);
+  EXPECT_NE(json.str().find("\"name\":\"without a P\""), std::string::npos) << json.str();
+  EXPECT_EQ(json.str().find("in call\","), std::string::npos) << json.str();
+  write_page(page, line, "x.trace");
+  EXPECT_NE(page.str().find("\"exiled\":100"), std::string::npos);
+}
+
 TEST(Timeline, the_summary_says_what_happened) {
   std::ostringstream out;
   write_summary(out, timeline_of(conversation()), "x.trace");

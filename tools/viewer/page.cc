@@ -72,13 +72,13 @@ Blob spans(const Timeline& line) {
   for (const GoSpan& span : line.spans) {
     if (span.g != last_g) last_end = 0;
     last_g = span.g;
-    blob.number(static_cast<std::uint64_t>(span.state) | static_cast<std::uint64_t>(span.open) << 2);
+    blob.number(static_cast<std::uint64_t>(span.state) | static_cast<std::uint64_t>(span.open) << 3);
     blob.time(span.start - last_end);
     blob.time(span.end - span.start);
     last_end = span.end;
     blob.number(span.reason);
     blob.index(span.stack);
-    if (span.state == GoState::kRunning || span.state == GoState::kInCall) {
+    if (is_on_thread(span.state)) {
       blob.index(span.m);
       blob.index(span.p);
     } else if (span.state == GoState::kRunnable) {
@@ -182,7 +182,7 @@ void write_tables(std::ostream& out, const Timeline& line, std::string_view name
   });
   write_list(out, "procs", line.procs_changes,
              [&](const ProcsChange& change) { out << "[" << change.time << "," << change.count << "]"; });
-  out << ",\n\"latency\":";
+  out << ",\n\"exiled\":" << analysis.exiled << ",\n\"latency\":";
   write_histogram(out, analysis.latency);
   out << "}</script>\n";
 }

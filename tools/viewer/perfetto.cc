@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -81,12 +82,15 @@ class Writer {
   void span(std::size_t index) {
     const GoSpan& span = line_.spans[index];
     const std::uint64_t id = line_.goroutines[span.g].id;
-    constexpr const char* kNames[] = {"runnable", "running", "in call", "waiting"};
+    constexpr const char* kNames[] = {"runnable", "running", "in call", "waiting", "without a P"};
+    static_assert(std::size(kNames) == kGoStates);
     std::string state = kNames[static_cast<std::size_t>(span.state)];
     if (span.state == GoState::kWaiting && span.reason != 0) state += ": " + line_.text(span.reason);
     complete(kGoroutineLanes, id, span, state);
-    if (span.state == GoState::kRunning || span.state == GoState::kInCall) {
-      const std::string text = title(span.g) + (span.state == GoState::kInCall ? " (in call)" : "");
+    if (is_on_thread(span.state)) {
+      const std::string text = title(span.g) + (span.state == GoState::kInCall   ? " (in call)"
+                                                : span.state == GoState::kExiled ? " (without a P)"
+                                                                                 : "");
       if (span.p != kNoIndex) complete(kPLanes, line_.ps[span.p], span, text);
       if (span.m != kNoIndex) complete(kMLanes, line_.ms[span.m], span, text);
     }
@@ -143,13 +147,17 @@ class Writer {
       changes.push_back({span.end, {static_cast<std::size_t>(span.state), -1}});
     }
     std::sort(changes.begin(), changes.end());
+    const bool exiles = std::any_of(line_.spans.begin(), line_.spans.end(),
+                                    [](const GoSpan& it) { return it.state == GoState::kExiled; });
     std::array<std::int64_t, kGoStates> now{};
     for (std::size_t i = 0; i < changes.size(); ++i) {
       now[changes[i].second.first] += changes[i].second.second;
       if (i + 1 < changes.size() && changes[i + 1].first == changes[i].first) continue;
       begin("C", kProgram, 0, changes[i].first)
           << ",\"name\":\"goroutines\",\"args\":{\"runnable\":" << now[0] << ",\"running\":" << now[1]
-          << ",\"in call\":" << now[2] << ",\"waiting\":" << now[3] << "}}";
+          << ",\"in call\":" << now[2] << ",\"waiting\":" << now[3];
+      if (exiles) out_ << ",\"without a P\":" << now[4];
+      out_ << "}}";
     }
   }
 

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "trace_reader/analysis.h"
 #include "trace_reader/text.h"
@@ -71,8 +72,14 @@ void write_summary(std::ostream& out, const Timeline& line, std::string_view nam
   if (line.wall_start_ns) out << ", from " << wall_time(*line.wall_start_ns);
   out << "\n\ngoroutines  " << line.goroutines.size() << " (" << created << " created, " << ended << " ended, at most "
       << it.most_alive << " at once)\n";
-  out << "Ps          " << line.ps.size() << " (busy " << percent(it.busy, it.p_time) << ", in calls "
-      << percent(it.in_call, it.p_time) << ", idle " << percent(it.p_time - it.busy - it.in_call, it.p_time) << ")\n";
+  std::int64_t busy = it.busy;
+  add_time(busy, it.covered);
+  out << "Ps          " << line.ps.size() << " (busy " << percent(busy, it.p_time) << ", in calls "
+      << percent(it.in_call, it.p_time) << ", idle " << percent(it.p_time - busy - it.in_call, it.p_time) << ")\n";
+  if (it.exiled != 0) {
+    out << "without a P " << duration_text(it.exiled) << " of computing together, in the stead of idle Ps for "
+        << percent(it.covered, it.p_time) << " of their time\n";
+  }
   out << "Ms          " << line.ms.size() << "\n";
   for (const ProcsChange& change : line.procs_changes) {
     out << "maxprocs    " << change.count << " at " << duration_text(change.time) << "\n";
@@ -92,11 +99,14 @@ void write_summary(std::ostream& out, const Timeline& line, std::string_view nam
         << duration_text(it.latencies.back()) << "\n";
   }
 
-  out << "\nby spawn site\n    count    running   runnable    in call    waiting\n";
+  std::vector<GoState> states = {GoState::kRunning, GoState::kRunnable, GoState::kInCall, GoState::kWaiting};
+  if (it.exiled != 0) states.push_back(GoState::kExiled);
+  out << "\nby spawn site\n    count    running   runnable    in call    waiting"
+      << (it.exiled != 0 ? "  without P" : "") << "\n";
   for (std::size_t i = 0; i < std::min(it.groups.size(), kGroupsShown); ++i) {
     const SpawnGroup& group = it.groups[i];
     out << "  " << padded(std::to_string(group.goroutines.size()), 7);
-    for (const GoState state : {GoState::kRunning, GoState::kRunnable, GoState::kInCall, GoState::kWaiting}) {
+    for (const GoState state : states) {
       out << "  " << padded(duration_text(group.time[static_cast<std::size_t>(state)]), 9);
     }
     out << "  " << site_text(line, group) << "\n";

@@ -2,8 +2,8 @@
 // The trace: tables from JSON, everything numerous in typed arrays.
 const byId = (id) => document.getElementById(id);
 const tables = JSON.parse(byId("tables").textContent);
-const kRunnable = 0, kRunning = 1, kCall = 2, kWaiting = 3;
-const stateNames = ["runnable", "running", "in a call", "waiting"];
+const kRunnable = 0, kRunning = 1, kCall = 2, kWaiting = 3, kExiled = 4;
+const stateNames = ["runnable", "running", "in a call", "waiting", "computing without a P"];
 
 class Numbers {
   constructor(id) {
@@ -49,14 +49,14 @@ const span = { state: new Uint8Array(spanCount), open: new Uint8Array(spanCount)
     let end = 0;
     for (let i = g.first; i < g.first + g.count; ++i) {
       const bits = in_.next();
-      span.state[i] = bits & 3;
-      span.open[i] = bits >> 2;
+      span.state[i] = bits & 7;
+      span.open[i] = bits >> 3;
       span.start[i] = end + in_.next();
       span.end[i] = end = span.start[i] + in_.next();
       span.g[i] = g.index;
       span.reason[i] = in_.next();
       span.stack[i] = in_.index();
-      if (span.state[i] === kRunning || span.state[i] === kCall) {
+      if (span.state[i] === kRunning || span.state[i] === kCall || span.state[i] === kExiled) {
         span.m[i] = in_.index();
         span.p[i] = in_.index();
       } else if (span.state[i] === kRunnable) {

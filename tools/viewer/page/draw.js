@@ -9,9 +9,9 @@ let width = 0, height = 0, colours = {}, current = layout(), scheduled = false;
 
 function readColours() {
   const style = getComputedStyle(document.documentElement);
-  for (const name of ["bg", "card", "ink", "soft", "line", "faint", "accent", "running", "runnable", "call", "waiting", "held", "select",
+  for (const name of ["bg", "card", "ink", "soft", "line", "faint", "accent", "running", "runnable", "call", "waiting", "exiled", "held", "select",
     "on", "shade"]) colours[name] = style.getPropertyValue("--" + name).trim();
-  colours.states = [colours.runnable, colours.running, colours.call, colours.waiting];
+  colours.states = [colours.runnable, colours.running, colours.call, colours.waiting, colours.exiled];
   colours.dark = parseInt(colours.bg.slice(1, 3), 16) < 100;
 }
 
@@ -147,22 +147,21 @@ function drawLabel(context, lane, y) {
   context.fillRect(kLabel - 1, y, 1, lane.height);
 }
 
-// Busy Ps (green), Ps in calls (violet) and, as a line, goroutines that wait for a P.
+function drawUseAt(context, x, wide, bottom, tall, use) {
+  [colours.running, colours.exiled, colours.call].forEach((colour, i) => {
+    context.fillStyle = colour;
+    bottom -= use[i] * tall;
+    context.fillRect(x, bottom, wide, use[i] * tall);
+  });
+}
+
+// Busy Ps (green), goroutines that compute without one (blue-green), Ps in calls (violet) and, as a line, goroutines that wait for a P.
 function drawUse(context, y, h) {
-  const count = Math.max(1, pLanes.length), top = y + 6, tall = h - 10, values = [];
+  const top = y + 6, tall = h - 10, values = [];
   let most = 1;
   for (let x = kLabel; x < width; x += 2) {
     const from = timeOf(x), to = timeOf(x + 2);
-    let busy = 0, call = 0;
-    for (const lane of pLanes) {
-      busy += timeIn(lane, kRunning, from, to);
-      call += timeIn(lane, kCall, from, to);
-    }
-    const all = (to - from) * count, a = tall * busy / all, b = tall * call / all;
-    context.fillStyle = colours.running;
-    context.fillRect(x, top + tall - a, 2, a);
-    context.fillStyle = colours.call;
-    context.fillRect(x, top + tall - a - b, 2, b);
+    drawUseAt(context, x, 2, top + tall, tall, useOf(from, to));
     const waiting = runnableAt((from + to) / 2);
     values.push(waiting);
     most = Math.max(most, waiting);
@@ -197,7 +196,7 @@ function drawSpan(context, lane, i, top, tall) {
   const index = lane.spans[i], from = Math.max(xOf(lane.start[i]), kLabel - 4), to = Math.min(xOf(lane.end[i]), width + 4);
   const wide = Math.max(1, to - from), state = span.state[index], g = goroutines[span.g[index]];
   const inset = lane.kind === "G" && state === kWaiting ? tall * .3 : 0;
-  context.fillStyle = lane.kind === "G" ? colours.states[state] : state === kCall ? colours.call : colourOf(g);
+  context.fillStyle = lane.kind === "G" ? colours.states[state] : state === kCall ? colours.call : state === kExiled ? colours.exiled : colourOf(g);
   context.fillRect(from, top + inset, wide > 2.5 ? wide - .7 : wide, tall - 2 * inset);
   if (index === selection.span || (lane.kind !== "G" && g === selection.g)) {
     context.strokeStyle = colours.select;
@@ -210,7 +209,7 @@ function drawSpan(context, lane, i, top, tall) {
 
 function drawName(context, lane, index, from, wide, y, thin) {
   const state = span.state[index], g = goroutines[span.g[index]];
-  let words = lane.kind !== "G" ? nameOf(g) + (state === kCall ? " (call)" : "")
+  let words = lane.kind !== "G" ? nameOf(g) + (state === kCall ? " (call)" : state === kExiled ? " (without a P)" : "")
     : state === kWaiting ? text(span.reason[index]) || "waiting" : stateNames[state];
   const room = Math.floor((wide - 8) / 6.2);
   if (thin && room < words.length) return;
@@ -223,7 +222,7 @@ function drawName(context, lane, index, from, wide, y, thin) {
 
 // More spans than pixels: the long ones as they are, and of each pixel between them how much is in which state, as heights.
 function drawDense(context, lane, top, tall) {
-  const order = lane.kind === "G" ? [kRunning, kCall, kRunnable, kWaiting] : [kRunning, kCall];
+  const order = lane.kind === "G" ? [kRunning, kExiled, kCall, kRunnable, kWaiting] : [kRunning, kExiled, kCall];
   for (let x = kLabel; x < width; ++x) {
     const from = timeOf(x), to = timeOf(x + 1), i = lower(lane.end, to);
     if (i < lane.spans.length && lane.start[i] <= to && xOf(lane.end[i]) - xOf(Math.max(lane.start[i], view.from)) >= 3) {
@@ -321,19 +320,11 @@ function drawArrow(context, index, from, to) {
 }
 
 function drawOverview() {
-  const [context, w, h] = fitCanvas(overviewCanvas), count = Math.max(1, pLanes.length);
+  const [context, w, h] = fitCanvas(overviewCanvas);
   if (!drawOverview.cache || drawOverview.cache.length !== Math.ceil(w)) {
-    drawOverview.cache = Array.from({ length: Math.ceil(w) }, (_, x) => {
-      const from = duration * x / w, to = duration * (x + 1) / w;
-      return [kRunning, kCall].map((state) => pLanes.reduce((sum, lane) => sum + timeIn(lane, state, from, to), 0) / (to - from) / count);
-    });
+    drawOverview.cache = Array.from({ length: Math.ceil(w) }, (_, x) => useOf(duration * x / w, duration * (x + 1) / w));
   }
-  drawOverview.cache.forEach(([busy, call], x) => {
-    context.fillStyle = colours.running;
-    context.fillRect(x, h - busy * (h - 4), 1, busy * (h - 4));
-    context.fillStyle = colours.call;
-    context.fillRect(x, h - (busy + call) * (h - 4), 1, call * (h - 4));
-  });
+  drawOverview.cache.forEach((use, x) => drawUseAt(context, x, 1, h, h - 4, use));
   const from = view.from / duration * w, to = Math.max(from + 3, view.to / duration * w);
   context.fillStyle = colours.bg;
   context.globalAlpha = .72;

@@ -8,7 +8,7 @@ function makeLane(kind, label, indices, extra = {}) {
     lane.end[i] = span.end[indices[i]];
   }
   // sums[s][i]: time in state s of the spans before i.
-  for (const state of kind === "G" ? [0, 1, 2, 3] : [kRunning, kCall]) {
+  for (const state of kind === "G" ? [0, 1, 2, 3, 4] : [kRunning, kCall, kExiled]) {
     const sum = lane.sums[state] = new Float64Array(n + 1);
     for (let i = 0; i < n; ++i) sum[i + 1] = sum[i] + (span.state[indices[i]] === state ? lane.end[i] - lane.start[i] : 0);
   }
@@ -38,6 +38,13 @@ function collect(of, count) {
 
 const pLanes = collect(span.p, tables.ps.length).map((list, p) => makeLane("P", "P " + tables.ps[p], list, { p }));
 const mLanes = collect(span.m, tables.ms.length).map((list, m) => makeLane("M", "M " + tables.ms[m], list, { m }));
+// Of the time of all Ps: running, computing without a P in the stead of one that is idle, in calls.
+function useOf(from, to) {
+  const sum = (lanes, state) => lanes.reduce((time, lane) => time + timeIn(lane, state, from, to), 0);
+  const all = (to - from) * Math.max(1, pLanes.length);
+  const busy = sum(pLanes, kRunning), call = sum(pLanes, kCall), exiled = tables.exiled ? sum(mLanes, kExiled) : 0;
+  return [busy / all, Math.min(exiled, Math.max(0, all - busy - call)) / all, call / all];
+}
 const gLanes = [];  // on demand, the last one on top
 const folded = { P: false, M: tables.ms.length > 12, G: false };
 

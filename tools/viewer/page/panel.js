@@ -22,7 +22,7 @@ const link = (words, click, id) => make("button", { text: words, class: "link", 
 
 function stateBar(time) {
   const all = time.reduce((a, b) => a + b, 0) || 1, bar = make("div", { class: "bar" });
-  for (const [state, colour] of [[kRunning, "running"], [kRunnable, "runnable"], [kCall, "call"], [kWaiting, "waiting"]]) {
+  for (const [state, colour] of [[kRunning, "running"], [kExiled, "exiled"], [kRunnable, "runnable"], [kCall, "call"], [kWaiting, "waiting"]]) {
     bar.append(make("i", { style: `width:${(100 * time[state] / all).toFixed(2)}%;background:var(--${colour})`,
       title: stateNames[state] + " " + duration_(time[state]) }));
   }
@@ -30,10 +30,10 @@ function stateBar(time) {
 }
 function stateTimes(time) {
   return `running ${duration_(time[kRunning])} \u00b7 runnable ${duration_(time[kRunnable])} \u00b7 in calls ${duration_(time[kCall])}` +
-    ` \u00b7 waiting ${duration_(time[kWaiting])}`;
+    ` \u00b7 waiting ${duration_(time[kWaiting])}` + (time[kExiled] > 0 ? ` \u00b7 without a P ${duration_(time[kExiled])}` : "");
 }
 function timesOf(g) {
-  const time = [0, 0, 0, 0];
+  const time = [0, 0, 0, 0, 0];
   for (let i = g.first; i < g.first + g.count; ++i) time[span.state[i]] += span.end[i] - span.start[i];
   return time;
 }
@@ -93,6 +93,10 @@ function explain(index) {
     for (const [other, time] of ran) {
       box.append(make("p", {}, link(nameOf(goroutines[other]), () => select(goroutines[other], from, true)), " " + duration_(time)));
     }
+  } else if (state === kExiled) {
+    box.append(paragraph(`Computing for ${long}` + (span.m[index] >= 0 ? ` on M ${tables.ms[span.m[index]]}` : "") +
+      (span.p[index] >= 0 ? ", about to lose its P." : " without a P: it had computed for long without giving way, and its P went to others.")));
+    if (span.stack[index] >= 0) box.append(paragraph("at " + topFrame(span.stack[index]), "soft"));
   } else if (state === kCall) {
     const kept = span.p[index] >= 0;
     box.append(paragraph(`In a blocking call for ${long}` + (span.m[index] >= 0 ? ` on M ${tables.ms[span.m[index]]}` : "") +
@@ -115,7 +119,7 @@ function causes(g) {
   const sums = new Map();
   for (let i = g.first; i < g.first + g.count; ++i) {
     const state = span.state[i];
-    if (state === kRunning) continue;
+    if (state === kRunning || state === kExiled) continue;
     const reason = text(span.reason[i]);
     const cause = state === kWaiting ? "waiting: " + (reason || "not said") : state === kCall ? "in a call" + (span.p[i] < 0 ? ", P taken" : "")
       : reason === "preempted" ? "preempted, no P" : "runnable, no P (" + (reason || "?") + ")";
@@ -154,7 +158,7 @@ function goroutinePanel() {
     make("button", { text: "Fit", click: () => fitSelection() }),
     make("button", { text: gLanes.some((lane) => lane.g === g) ? "Hide lane" : "Show lane", click: () => toggleLane(g) })));
   if (selection.span >= 0) {
-    parts.push(heading(span.state[selection.span] === kRunning ? "What is it doing?" : "Why is it not running?"), explain(selection.span));
+    parts.push(heading(span.state[selection.span] === kRunning || span.state[selection.span] === kExiled ? "What is it doing?" : "Why is it not running?"), explain(selection.span));
     if (span.stack[selection.span] >= 0) parts.push(heading("Stack"), stackList(span.stack[selection.span]));
     const woken = wokenDuring(selection.span);
     if (woken.length) parts.push(heading("It woke"), ...woken);
