@@ -2,7 +2,6 @@
 #pragma once
 #include <ucontext.h>
 #include <cstdint>
-#include <cstring>
 
 namespace weft::arch {
 
@@ -41,17 +40,6 @@ inline bool returns_from_handler([[maybe_unused]] const void* ucontext) noexcept
 #else
   return false;
 #endif
-}
-
-// Will the interrupted code make a system call again, or has it just left one? The kernel steps back to a call it restarts.
-inline bool is_at_system_call(const void* pc) noexcept {
-#if defined(__x86_64__)
-  constexpr unsigned char kCall[] = {0x0f, 0x05};  // syscall
-#else
-  constexpr unsigned char kCall[] = {0x01, 0x00, 0x00, 0xd4};  // svc #0
-#endif
-  const auto* code = static_cast<const unsigned char*>(pc);
-  return std::memcmp(code, kCall, sizeof kCall) == 0 || std::memcmp(code - sizeof kCall, kCall, sizeof kCall) == 0;
 }
 
 }  // namespace weft::arch

@@ -46,6 +46,7 @@ struct WalkedStack {
   static constexpr std::size_t kMax = 32;
   void* pcs[kMax];
   std::size_t count = 0;
+  bool asleep = false;  // in a system call
 };
 
 struct alignas(base::kCacheLine) Machine {
@@ -72,7 +73,7 @@ struct alignas(base::kCacheLine) Machine {
   const void* call_frame = nullptr;  // of the function that entered the call, for dumps
   const void* call_pc = nullptr;
   os::ThreadUsage lease_usage;       // when the lease began
-  std::uint64_t walk_again_at = 0;           // ticks: its stack was deep, and not to be left; only its signal handler
+  std::uint64_t walk_again_at = 0;   // ticks: its stack was deep, and not to be left; only its signal handler
   const WalkedStack* interrupted = nullptr;  // where the preemption signal came, while that is recorded
   arch::Fiber fiber;
 

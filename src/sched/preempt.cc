@@ -278,7 +278,7 @@ void on_preempt_signal(void* ucontext) noexcept {
   const bool may_walk =
       g->no_preempt == 0 && os::may_unwind_in_handler(m->tid) && !arch::returns_from_handler(ucontext) &&
       os::ticks() >= m->walk_again_at;
-  const StackWalk walk = may_walk ? walk_interrupted_stack(g) : StackWalk{};
+  StackWalk walk = may_walk ? walk_interrupted_stack(g) : StackWalk{};
   if (!walk.clean) {
     // Asked every millisecond, who has recursed deeply would do nothing but be looked at.
     if (may_walk) m->walk_again_at = os::ticks() + os::us_to_ticks(walk.frames * kPausePerFrameUs);
@@ -295,6 +295,7 @@ void on_preempt_signal(void* ucontext) noexcept {
   p->counters.bump(Counter::kPreemptsDone);
   p->counters.bump(Counter::kExiles);
   m->exiled.store_relaxed(true);
+  walk.user.asleep = asleep;
   m->interrupted = &walk.user;
   leave_processor_in_call(*m, g);
   m->interrupted = nullptr;

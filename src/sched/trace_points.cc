@@ -75,8 +75,9 @@ bool is_usual(const Processor* p) noexcept {
 }
 
 // Interrupted by the preemption signal, and not in a system call: it computes on.
-bool becomes_exile(const trace::Place& place) noexcept {
-  return place.pc_count > 0 && !arch::is_at_system_call(place.pcs[0]);
+bool becomes_exile() noexcept {
+  const WalkedStack* interrupted = os::current_m()->interrupted;
+  return interrupted != nullptr && !interrupted->asleep;
 }
 
 bool is_preempted() noexcept { return (os::current_p()->attention.load_relaxed() & kAttentionPreempt) != 0; }
@@ -94,7 +95,7 @@ __attribute__((noinline)) void trace_unusual_move(Goroutine* g, GStatus from, GS
       } else if (to == kRunnable) {
         trace::go_stop(place, is_preempted() ? kReasonPreempted : kReasonYield);
       } else if (to == kInCall) {
-        becomes_exile(place) ? trace::exile_begin(place, kReasonExile) : trace::call_begin(place);
+        becomes_exile() ? trace::exile_begin(place, kReasonExile) : trace::call_begin(place);
       } else {
         trace::go_destroy(place);
       }
