@@ -325,23 +325,27 @@ class InlineFinder {
   std::uint64_t next_ = 0;  // the first one whose place is not kept
 };
 
-// ".../include/weft/go.h", ".../include/weft/detail/launch.h", however the path is cut into parts.
-bool is_own_header(const SourcePath& path) noexcept {
-  constexpr std::string_view kDirectory = "include/weft/";
+// However the path is cut into parts.
+bool lies_in(const SourcePath& path, std::string_view directory) noexcept {
   std::size_t matched = 0;
   for (const std::string_view part : path.parts) {
     if (part.empty()) continue;
     if (part.front() == '/') matched = 0;
     for (const char c : part) {
-      matched = c == kDirectory[matched] ? matched + 1 : c == kDirectory[0] ? 1 : 0;
-      if (matched == kDirectory.size()) return true;
+      matched = c == directory[matched] ? matched + 1 : c == directory[0] ? 1 : 0;
+      if (matched == directory.size()) return true;
     }
     if (part.back() != '/' && matched > 0) {  // the separator
-      matched = kDirectory[matched] == '/' ? matched + 1 : 0;
-      if (matched == kDirectory.size()) return true;
+      matched = directory[matched] == '/' ? matched + 1 : 0;
+      if (matched == directory.size()) return true;
     }
   }
   return false;
+}
+
+// ".../include/weft/detail/launch.h", ".../include/c++/12/bits/std_mutex.h": no line that a user wrote.
+bool is_library_header(const SourcePath& path) noexcept {
+  return lies_in(path, "include/weft/") || lies_in(path, "include/c++/");
 }
 
 }  // namespace
@@ -351,14 +355,14 @@ std::size_t find_inlined_calls(const InlineSections& sections, std::uint64_t add
   return InlineFinder(sections, address).find(out);
 }
 
-LineEntry leave_own_headers(const InlineSections& sections, const LineSections& lines, std::uint64_t address,
+LineEntry leave_library_headers(const InlineSections& sections, const LineSections& lines, std::uint64_t address,
                             const LineEntry& line) noexcept {
-  if (!is_own_header(source_path(lines, line.unit, line.file))) return line;
+  if (!is_library_header(source_path(lines, line.unit, line.file))) return line;
   LineEntry calls[32];
   const std::size_t count = find_inlined_calls(sections, address, calls);
   for (std::size_t i = 0; i < count; ++i) {
     const SourcePath path = source_path(lines, calls[i].unit, calls[i].file);
-    if (calls[i].line != 0 && !path.empty() && !is_own_header(path)) return calls[i];
+    if (calls[i].line != 0 && !path.empty() && !is_library_header(path)) return calls[i];
   }
   return line;
 }

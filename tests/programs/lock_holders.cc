@@ -377,3 +377,24 @@ WEFT_CASE(thread_reader) {
   weft::run([] { lock.lock(); });
   return 0;
 }
+
+// The line of a lock is the user's, not that of the lock_guard's body in the standard library.
+// check: run WEFT_MAXPROCS=1 --case=line_of_a_lock_guard
+// check: exit 2
+// check: stderr ^  .*locks_by_guard.*\n      .*lock_holders\.cc:\d+ 
+// check: not-stderr std_mutex\.h
+// check: within 10
+namespace {
+weft::mutex guarded("L");
+[[gnu::noinline, gnu::flatten]] void locks_by_guard() {
+  const std::lock_guard hold(guarded);
+  asm volatile("");
+}
+}  // namespace
+WEFT_CASE(line_of_a_lock_guard) {
+  weft::run([] {
+    guarded.lock();
+    locks_by_guard();
+  });
+  return 0;
+}
