@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "weft/chan.h"
+#include "weft/detail/callable.h"
 #include "weft/detail/clock.h"
 #include "weft/detail/deadline.h"
 #include "weft/detail/launch.h"
@@ -180,9 +181,16 @@ class context_callback {
 // Runs f in its own goroutine when the context is cancelled; at once if it is.
 template <class F>
 WEFT_ALWAYS_INLINE context_callback after_func(const context& when, F&& f) {
-  detail::refuse_empty(f, "after_func");
-  return detail::call_when_cancelled(when, detail::store_function(std::forward<F>(f)),
-                                     detail::site_at(detail::here()));
+  static_assert(detail::is_repeatable<F>,
+                "weft::after_func: the function must be callable without arguments, and copied or moved in: give it what "
+                "it needs by capturing it in a lambda");
+  if constexpr (detail::is_repeatable<F>) {
+    detail::refuse_empty(f, "after_func");
+    return detail::call_when_cancelled(when, detail::store_function(std::forward<F>(f)),
+                                       detail::site_at(detail::here()));
+  } else {
+    throw logic_error("weft: after_func: not callable");
+  }
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/detail/callable.h"
 #include "weft/detail/clock.h"
 #include "weft/detail/deadline.h"
 #include "weft/detail/launch.h"
@@ -148,6 +149,8 @@ class [[nodiscard]] task {
   }
   goroutine_id id() const noexcept { return goroutine_id(state_ != nullptr ? state_->id() : 0); }
 
+  detail::task_core* core() const noexcept { return state_; }  // for select; null: not joinable
+
  private:
   void require(const char* what) const {
     if (state_ == nullptr)
@@ -169,51 +172,81 @@ class [[nodiscard]] task {
 template <class F, class... A>
   requires(!std::is_same_v<std::decay_t<F>, go_options>)
 WEFT_ALWAYS_INLINE void go(F&& f, A&&... arguments) {
-  detail::refuse_empty(f, "go");
-  detail::launch(detail::prepare_record(), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...));
+  WEFT_REFUSE_UNSTARTABLE("weft::go", F, A...);
+  if constexpr (detail::is_startable<F, A...>) {
+    detail::refuse_empty(f, "go");
+    detail::launch(detail::prepare_record(), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...));
+  }
 }
 template <class F, class... A>
 WEFT_ALWAYS_INLINE void go(const go_options& options, F&& f, A&&... arguments) {
-  detail::refuse_empty(f, "go");
-  detail::launch(detail::prepare_record(options), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...));
+  WEFT_REFUSE_UNSTARTABLE("weft::go", F, A...);
+  if constexpr (detail::is_startable<F, A...>) {
+    detail::refuse_empty(f, "go");
+    detail::launch(detail::prepare_record(options), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...));
+  }
 }
 
-// Starts a goroutine whose result, or exception, join() delivers.
+// Starts a goroutine whose result (a reference, too), or exception, join() delivers.
 template <class F, class... A>
   requires(!std::is_same_v<std::decay_t<F>, go_options>)
 WEFT_ALWAYS_INLINE auto spawn(F&& f, A&&... arguments) {
-  using result = std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...>;
-  detail::refuse_empty(f, "spawn");
-  return task<result>(
-      detail::launch_task<detail::task_state<result>>(detail::prepare_task(sizeof(detail::task_state<result>)),
-                                                      detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
+  using result = typename detail::result_of_start<F, A...>::type;
+  WEFT_REFUSE_UNSTARTABLE("weft::spawn", F, A...);
+  WEFT_REFUSE_UNDELIVERABLE("weft::spawn", result);
+  if constexpr (detail::is_startable<F, A...> && detail::is_deliverable<result>) {
+    using state_type = detail::task_state<result>;
+    detail::refuse_empty(f, "spawn");
+    return task<result>(
+        detail::launch_task<state_type>(detail::prepare_task(sizeof(state_type)),
+                                        detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
+  } else {
+    return task<void>();
+  }
 }
 template <class F, class... A>
 WEFT_ALWAYS_INLINE auto spawn(const go_options& options, F&& f, A&&... arguments) {
-  using result = std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...>;
-  detail::refuse_empty(f, "spawn");
-  return task<result>(
-      detail::launch_task<detail::task_state<result>>(detail::prepare_task(options, sizeof(detail::task_state<result>)),
-                                                      detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
+  using result = typename detail::result_of_start<F, A...>::type;
+  WEFT_REFUSE_UNSTARTABLE("weft::spawn", F, A...);
+  WEFT_REFUSE_UNDELIVERABLE("weft::spawn", result);
+  if constexpr (detail::is_startable<F, A...> && detail::is_deliverable<result>) {
+    using state_type = detail::task_state<result>;
+    detail::refuse_empty(f, "spawn");
+    return task<result>(
+        detail::launch_task<state_type>(detail::prepare_task(options, sizeof(state_type)),
+                                        detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
+  } else {
+    return task<void>();
+  }
 }
 
-// Runs f as a goroutine and blocks this thread (or goroutine) until it returns: its value, or its exception.
+// Runs f as a goroutine and blocks this thread (or goroutine) until it returns: its value or reference, or its exception.
 template <class F>
-auto run(const options& wanted, F&& f) {
-  using result = std::invoke_result_t<std::decay_t<F>&>;
-  detail::refuse_empty(f, "run");
-  detail::apply_options(wanted);
-  using state_type = detail::task_state<result>;
-  task<result> main_task(detail::launch_task<state_type>(detail::prepare_task(sizeof(state_type)),
-                                                         detail::main_closure<F>{std::addressof(f)}));
-  struct returned {
-    ~returned() { detail::run_returned(); }
-  } note;
-  return main_task.join();
+decltype(auto) run(const options& wanted, F&& f) {
+  using function = std::remove_reference_t<F>&;
+  static_assert(std::is_invocable_v<function>,
+                "weft::run: the function must be callable without arguments: capture what it needs in a lambda");
+  if constexpr (std::is_invocable_v<function>) {
+    using result = std::invoke_result_t<function>;
+    WEFT_REFUSE_UNDELIVERABLE("weft::run", result);
+    if constexpr (detail::is_deliverable<result>) {
+      detail::refuse_empty(f, "run");
+      detail::apply_options(wanted);
+      using state_type = detail::task_state<result>;
+      task<result> main_task(detail::launch_task<state_type>(detail::prepare_task(sizeof(state_type)),
+                                                             detail::main_closure<F>{std::addressof(f)}));
+      struct returned {
+        ~returned() { detail::run_returned(); }
+      } note;
+      return main_task.join();
+    }
+  } else {
+    return 0;  // as main() expects: the sentence above is all that is wrong
+  }
 }
 template <class F>
   requires(!std::is_same_v<std::decay_t<F>, options>)
-auto run(F&& f) {
+decltype(auto) run(F&& f) {
   return run(options{}, std::forward<F>(f));
 }
 
@@ -258,14 +291,18 @@ class os_thread_lock {
   os_thread_lock(const os_thread_lock&) = delete;
 };
 
-// Runs f, which may block the thread: other goroutines go on meanwhile.
+// Runs f, which may block the thread: other goroutines go on meanwhile. Returns what f returns, a reference, too.
 template <class F>
-auto blocking(F&& f) {
-  struct guard {
-    guard() { detail::enter_blocking(); }
-    ~guard() { detail::leave_blocking(); }
-  } call;
-  return std::invoke(std::forward<F>(f));
+decltype(auto) blocking(F&& f) {
+  static_assert(std::is_invocable_v<F>,
+                "weft::blocking: the function must be callable without arguments: capture what it needs in a lambda");
+  if constexpr (std::is_invocable_v<F>) {
+    struct guard {
+      guard() { detail::enter_blocking(); }
+      ~guard() { detail::leave_blocking(); }
+    } call;
+    return std::invoke(std::forward<F>(f));
+  }
 }
 
 // A region in which the goroutine keeps its processor. Nests.

@@ -8,6 +8,7 @@
 
 #include "weft/chan.h"
 #include "weft/context.h"
+#include "weft/detail/callable.h"
 #include "weft/mutex.h"
 #include "weft/wait_group.h"
 
@@ -17,6 +18,15 @@ namespace weft {
 // A group may be used again after wait(), and each wait() rethrows the first exception since the one before. Its context stays
 // cancelled, as errgroup's: goroutines may still hold it, and it was the first round's. Who needs a new one makes a new group.
 class group {
+  template <class F>
+  static constexpr bool is_member =
+      detail::is_kept<F> && (detail::is_callable_last<std::decay_t<F>, const context&> ||
+                             detail::is_callable_last<std::decay_t<F>>);
+#define WEFT_REFUSE_NONMEMBER(name, F)                                                                            \
+  static_assert(is_member<F>, name ": the function must be callable without arguments or with one const "         \
+                                   "weft::context&, and copied or moved in: give it the rest by capturing it in " \
+                                   "a lambda")
+
  public:
   group() : group(context::background()) {}
   explicit group(const context& parent) : group(with_cancel(parent)) {}
@@ -38,30 +48,42 @@ class group {
   // f() or f(const context&).
   template <class F>
   WEFT_ALWAYS_INLINE void go(F&& f) {
-    detail::refuse_empty(f, "group::go");
-    running_.go(member<std::decay_t<F>>(*this, place(places_), std::forward<F>(f)));
+    WEFT_REFUSE_NONMEMBER("weft::group::go", F);
+    if constexpr (is_member<F>) {
+      detail::refuse_empty(f, "group::go");
+      running_.go(member<std::decay_t<F>>(*this, place(places_), std::forward<F>(f)));
+    }
   }
   template <class F>
   WEFT_ALWAYS_INLINE void go(const go_options& options, F&& f) {
-    detail::refuse_empty(f, "group::go");
-    running_.go(options, member<std::decay_t<F>>(*this, place(places_), std::forward<F>(f)));
+    WEFT_REFUSE_NONMEMBER("weft::group::go", F);
+    if constexpr (is_member<F>) {
+      detail::refuse_empty(f, "group::go");
+      running_.go(options, member<std::decay_t<F>>(*this, place(places_), std::forward<F>(f)));
+    }
   }
 
   // As go(), but never waits. False: the limit is reached, f has not been started, and has not been moved from.
   template <class F>
   [[nodiscard]] WEFT_ALWAYS_INLINE bool try_go(F&& f) {
-    detail::refuse_empty(f, "group::try_go");
-    place held = place::if_free(places_);
-    if (places_ && !held) return false;
-    running_.go(member<std::decay_t<F>>(*this, std::move(held), std::forward<F>(f)));
+    WEFT_REFUSE_NONMEMBER("weft::group::try_go", F);
+    if constexpr (is_member<F>) {
+      detail::refuse_empty(f, "group::try_go");
+      place held = place::if_free(places_);
+      if (places_ && !held) return false;
+      running_.go(member<std::decay_t<F>>(*this, std::move(held), std::forward<F>(f)));
+    }
     return true;
   }
   template <class F>
   [[nodiscard]] WEFT_ALWAYS_INLINE bool try_go(const go_options& options, F&& f) {
-    detail::refuse_empty(f, "group::try_go");
-    place held = place::if_free(places_);
-    if (places_ && !held) return false;
-    running_.go(options, member<std::decay_t<F>>(*this, std::move(held), std::forward<F>(f)));
+    WEFT_REFUSE_NONMEMBER("weft::group::try_go", F);
+    if constexpr (is_member<F>) {
+      detail::refuse_empty(f, "group::try_go");
+      place held = place::if_free(places_);
+      if (places_ && !held) return false;
+      running_.go(options, member<std::decay_t<F>>(*this, std::move(held), std::forward<F>(f)));
+    }
     return true;
   }
 
@@ -86,6 +108,8 @@ class group {
     return true;
   }
   const context& ctx() const noexcept { return context_; }
+
+#undef WEFT_REFUSE_NONMEMBER
 
  private:
   explicit group(std::pair<context, cancel_function> made)
@@ -122,10 +146,11 @@ class group {
     member(group& of, place held, G&& f) : of_(&of), held_(std::move(held)), function_(std::forward<G>(f)) {}
     void operator()() {
       try {
-        if constexpr (std::is_invocable_v<F&, const context&>) {
-          function_(of_->context_);
+        const context& its_context = of_->context_;
+        if constexpr (detail::is_callable_last<F, const context&>) {
+          detail::call_last(function_, its_context);
         } else {
-          function_();
+          detail::call_last(function_);
         }
       } catch (...) {
         std::exception_ptr error = std::current_exception();

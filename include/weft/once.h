@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <type_traits>
 #include <utility>
 
 #include "weft/detail/holder_hint.h"
@@ -35,14 +36,17 @@ class once_flag {
 // caller, and the next one tries again.
 template <class F, class... A>
 void call_once(once_flag& flag, F&& f, A&&... arguments) {
-  if (flag.is_done() || !flag.begin()) return;
-  struct guard {  // also for this_goroutine::exit()
-    once_flag& flag;
-    bool returned = false;
-    ~guard() { flag.end(returned); }
-  } end{flag};
-  std::invoke(std::forward<F>(f), std::forward<A>(arguments)...);
-  end.returned = true;
+  static_assert(std::is_invocable_v<F, A...>, "weft::call_once: the function cannot be called with these arguments");
+  if constexpr (std::is_invocable_v<F, A...>) {
+    if (flag.is_done() || !flag.begin()) return;
+    struct guard {  // also for this_goroutine::exit()
+      once_flag& flag;
+      bool returned = false;
+      ~guard() { flag.end(returned); }
+    } end{flag};
+    std::invoke(std::forward<F>(f), std::forward<A>(arguments)...);
+    end.returned = true;
+  }
 }
 
 }  // namespace weft

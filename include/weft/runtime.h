@@ -60,13 +60,18 @@ void start() noexcept;
 }  // namespace detail
 
 // Every other goroutine is at a safe point, or outside without a P, while f runs.
+// Returns what f returns, a reference, too.
 template <class F>
-auto stop_the_world(F&& f) {
-  struct guard {
-    guard() { detail::stop(); }
-    ~guard() { detail::start(); }
-  } stopped;
-  return std::invoke(std::forward<F>(f));
+decltype(auto) stop_the_world(F&& f) {
+  static_assert(std::is_invocable_v<F>, "weft::runtime::stop_the_world: the function must be callable without arguments: "
+                                        "capture what it needs in a lambda");
+  if constexpr (std::is_invocable_v<F>) {
+    struct guard {
+      guard() { detail::stop(); }
+      ~guard() { detail::start(); }
+    } stopped;
+    return std::invoke(std::forward<F>(f));
+  }
 }
 
 // Memory in which goroutines may keep pointers, for collectors: their stacks, and the closures of those not started yet.

@@ -18,7 +18,7 @@ namespace weft {
 // Calls for a key that come while one for it is running wait for that one and share its result or exception.
 template <class K, class V, class Hash = std::hash<K>, class Equal = std::equal_to<K>>
 class single_flight {
-  static_assert(std::is_void_v<V> || std::is_copy_constructible_v<V>,
+  static_assert(!std::is_rvalue_reference_v<V> && (std::is_void_v<V> || std::is_copy_constructible_v<V>),
                 "weft::single_flight: the result is shared by copying");
 
  public:
@@ -27,6 +27,37 @@ class single_flight {
 
   template <class F>
   V run(const K& key, F&& f) {
+    static_assert(gives_result<F>(), "weft::single_flight::run: the function must be callable without arguments, and "
+                                     "its result must convert to the V of single_flight<K, V>");
+    if constexpr (gives_result<F>()) {
+      return share(key, std::forward<F>(f));
+    } else {
+      throw goroutine_exited();
+    }
+  }
+
+  // Later calls for the key run anew, although one is running.
+  void forget(const K& key) {
+    const std::lock_guard guard(mutex_);
+    const auto place = flights_.find(key);
+    if (place == flights_.end()) return;
+    place->second->key = nullptr;
+    flights_.erase(place);
+  }
+
+ private:
+  template <class F>
+  static constexpr bool gives_result() {
+    if constexpr (!std::is_invocable_v<F>) {
+      return false;
+    } else if constexpr (std::is_reference_v<V>) {
+      return std::is_lvalue_reference_v<std::invoke_result_t<F>> && std::is_convertible_v<std::invoke_result_t<F>, V>;
+    } else {
+      return std::is_void_v<V> || std::is_constructible_v<V, std::invoke_result_t<F>>;
+    }
+  }
+  template <class F>
+  V share(const K& key, F&& f) {
     std::unique_lock lock(mutex_);
     const auto [place, is_first] = flights_.try_emplace(key);
     if (is_first) {
@@ -49,16 +80,6 @@ class single_flight {
     return current->result();
   }
 
-  // Later calls for the key run anew, although one is running.
-  void forget(const K& key) {
-    const std::lock_guard guard(mutex_);
-    const auto place = flights_.find(key);
-    if (place == flights_.end()) return;
-    place->second->key = nullptr;
-    flights_.erase(place);
-  }
-
- private:
   struct flight {
     template <class F>
     void fly(F&& f) {
@@ -66,6 +87,8 @@ class single_flight {
         if constexpr (std::is_void_v<V>) {
           std::invoke(std::forward<F>(f));
           value.emplace();
+        } else if constexpr (std::is_reference_v<V>) {
+          value.emplace(std::addressof(static_cast<V>(std::invoke(std::forward<F>(f)))));
         } else {
           value.emplace(std::invoke(std::forward<F>(f)));
         }
@@ -77,10 +100,16 @@ class single_flight {
     V result() {
       if (error) std::rethrow_exception(error);
       if (!value) throw goroutine_exited();
-      if constexpr (!std::is_void_v<V>) return *value;
+      if constexpr (std::is_reference_v<V>) {
+        return **value;
+      } else if constexpr (!std::is_void_v<V>) {
+        return *value;
+      }
     }
     struct nothing {};
-    std::optional<std::conditional_t<std::is_void_v<V>, nothing, V>> value;
+    using stored = std::conditional_t<std::is_void_v<V>, nothing,
+                                      std::conditional_t<std::is_reference_v<V>, std::remove_reference_t<V>*, V>>;
+    std::optional<stored> value;
     std::exception_ptr error;
     event landed{"the running call of a single_flight"};
     // The map's own: f may change or destroy the caller's. Null: forgotten. Guarded by the mutex.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/chan.h"
+#include "weft/detail/callable.h"
 #include "weft/detail/clock.h"
 #include "weft/detail/launch.h"
 #include "weft/detail/stored_function.h"
@@ -99,7 +100,15 @@ class timer {
 // Runs f in its own goroutine after the duration.
 template <class Rep, class Period, class F>
 WEFT_ALWAYS_INLINE timer after_func(std::chrono::duration<Rep, Period> duration, F&& f) {
-  return timer(detail::deadline_in(duration), timer::calling{"after_func", detail::site_at(detail::here())}, std::forward<F>(f));
+  static_assert(detail::is_repeatable<F>,
+                "weft::after_func: the function must be callable without arguments, as an lvalue (reset() runs it again), "
+                "and copied or moved in: give it what it needs by capturing it in a lambda");
+  if constexpr (detail::is_repeatable<F>) {
+    return timer(detail::deadline_in(duration), timer::calling{"after_func", detail::site_at(detail::here())},
+                 std::forward<F>(f));
+  } else {
+    return timer();
+  }
 }
 
 // Delivers the time again and again; ticks that nobody receives in time are dropped.

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/detail/callable.h"
 #include "weft/detail/clock.h"
 #include "weft/detail/countdown.h"
 #include "weft/detail/deadline.h"
@@ -35,17 +36,23 @@ class wait_group {
   // add(); go(f); done() when f returns. If f throws, the process ends and no wait() returns.
   template <class F>
   WEFT_ALWAYS_INLINE void go(F&& f) {
-    detail::refuse_empty(f, "wait_group::go");
-    added undo(*this);
-    weft::go(detail::owned_call<wait_group, std::decay_t<F>>(this, std::forward<F>(f)));
-    undo.group = nullptr;
+    WEFT_REFUSE_UNGROUPABLE("weft::wait_group::go", F);
+    if constexpr (detail::is_startable<F>) {
+      detail::refuse_empty(f, "wait_group::go");
+      added undo(*this);
+      weft::go(detail::owned_call<wait_group, std::decay_t<F>>(this, std::forward<F>(f)));
+      undo.group = nullptr;
+    }
   }
   template <class F>
   WEFT_ALWAYS_INLINE void go(const go_options& options, F&& f) {
-    detail::refuse_empty(f, "wait_group::go");
-    added undo(*this);
-    weft::go(options, detail::owned_call<wait_group, std::decay_t<F>>(this, std::forward<F>(f)));
-    undo.group = nullptr;
+    WEFT_REFUSE_UNGROUPABLE("weft::wait_group::go", F);
+    if constexpr (detail::is_startable<F>) {
+      detail::refuse_empty(f, "wait_group::go");
+      added undo(*this);
+      weft::go(options, detail::owned_call<wait_group, std::decay_t<F>>(this, std::forward<F>(f)));
+      undo.group = nullptr;
+    }
   }
 
  private:
@@ -60,7 +67,7 @@ class wait_group {
   friend struct detail::inspector;
   template <class F>
   friend void call_for(wait_group*, F& function) {
-    function();
+    detail::call_last(function);
   }
   friend void end_of_call(wait_group* group) noexcept;
   bool wait_until_ns(std::int64_t deadline_ns);

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/detail/callable.h"
 #include "weft/detail/spawn_record.h"
 #include "weft/error.h"
 
@@ -91,13 +92,13 @@ void run_and_destroy(C* closure) {
     C* closure;
     ~guard() { std::destroy_at(closure); }
   } destroy{closure};
-  (*closure)();
+  call_last(*closure);
 }
 
 template <class C>
 void run_and_delete(void* box) {
   std::unique_ptr<C> owner(static_cast<C*>(box));
-  (*owner)();
+  call_last(*owner);
 }
 
 template <class C, std::size_t Offset>
@@ -186,9 +187,10 @@ auto bind(F&& f, A&&... arguments) {
     return std::decay_t<F>(std::forward<F>(f));
   } else {
     return [f = std::decay_t<F>(std::forward<F>(f)),
-            bound = std::tuple<std::decay_t<A>...>(std::forward<A>(arguments)...)]() mutable {
-      return std::apply([&f](auto&&... unbound) { return std::invoke(std::move(f), std::move(unbound)...); },
-                        std::move(bound));
+            bound = std::tuple<std::decay_t<A>...>(std::forward<A>(arguments)...)]() mutable -> decltype(auto) {
+      return std::apply(
+          [&f](auto&&... unbound) -> decltype(auto) { return std::invoke(std::move(f), std::move(unbound)...); },
+          std::move(bound));
     };
   }
 }

@@ -10,11 +10,15 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/detail/callable.h"
+
 namespace weft::detail {
 
 // Memory for small shared states: the P's cache of 64-byte blocks.
 inline constexpr std::size_t block_size = 64;
 void free_block(void* block) noexcept;
+
+struct Joiner;  // src/api/joiner.h
 
 // What a joinable goroutine and its task share. One waiter at a time: a task has one owner.
 class task_core {
@@ -28,6 +32,10 @@ class task_core {
     if (!done()) wait_slow();
   }
   std::uint64_t id() const noexcept { return id_; }
+  // For a select. False: the goroutine is done. Else it will fire the joiner's Choice when it is, until withdraw() has returned, which
+  // says whether the goroutine is done now.
+  bool enlist(Joiner& joiner) noexcept;
+  bool withdraw(Joiner& joiner) noexcept;
 
   // The goroutine's side.
   void begin() noexcept;                 // takes over the id
@@ -52,15 +60,16 @@ class task_core {
 
 template <class T>
 struct task_state : task_core {
-  using stored = std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>;
+  using stored = std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, std::remove_cv_t<T>>;
   std::optional<stored> value;
 
   template <class F>
   void produce(F& f) {
     if constexpr (std::is_reference_v<T>) {
-      value.emplace(std::addressof(f()));
+      auto&& result = call_last(f);  // named, because std::addressof refuses what an rvalue reference refers to
+      value.emplace(std::addressof(result));
     } else {
-      value.emplace(f());
+      value.emplace(call_last(f));
     }
   }
   T take() {
@@ -76,7 +85,7 @@ template <>
 struct task_state<void> : task_core {
   template <class F>
   void produce(F& f) {
-    f();
+    call_last(f);
   }
   void take() {}
 };
