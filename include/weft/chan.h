@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "weft/detail/chan_core.h"
+#include "weft/detail/chan_handle.h"
 #include "weft/detail/clock.h"
 #include "weft/detail/deadline.h"
 #include "weft/error.h"
@@ -77,167 +78,202 @@ void deliver(storage_for<carried<T>>& storage, std::optional<T>& out) {
   }
 }
 
-}  // namespace detail
-
-// A handle: copies name the same channel.
-template <class T>
-class chan {
-  static_assert(std::is_move_constructible_v<T>, "weft::chan: the element type must be movable");
-  static_assert(std::is_object_v<T> && !std::is_const_v<T>, "weft::chan: the element type must be a plain object type");
-  using carried = detail::carried<T>;
-
+// The sending side of a handle. Handles are const while the channel changes, as pointers are.
+template <class T, class Handle>
+class send_side {
  public:
-  using value_type = T;
-
-  chan() : chan(0) {}
-  // The name is shown in reports; it must live as long as the channel.
-  explicit chan(std::size_t capacity, const char* name = nullptr)
-      : core_(detail::make_chan(capacity, detail::element_traits<carried>::ops, name)) {}
-  static chan nil() noexcept { return chan(nullptr, 0); }
-
-  chan(const chan& other) noexcept : core_(other.core_) {
-    if (core_ != nullptr) detail::retain_chan(core_);
-  }
-  chan(chan&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
-  chan& operator=(chan other) noexcept {
-    std::swap(core_, other.core_);
-    return *this;
-  }
-  ~chan() {
-    if (core_ != nullptr) detail::release_chan(core_);
-  }
-
   // Throws logic_error if the channel is closed.
-  void send(T value) { send_carried(std::move(value), detail::forever); }
-  // Closed and drained: nullopt.
-  std::optional<T> recv() {
-    std::optional<T> value;
-    receive(value, detail::forever);
-    return value;
+  void send(T value) const {
+    if constexpr (is_boxed<T>) {
+      auto box = std::make_unique<T>(std::move(value));
+      if (send_on(channel(), &box, forever) == chan_outcome::closed) throw_send_on_closed();
+    } else {
+      if (send_on(channel(), std::addressof(value), forever) == chan_outcome::closed) throw_send_on_closed();
+    }
   }
   // False: it would block, and value has not been moved from. Closed: throws, and it has not either.
-  bool try_send(T& value) { return send_if_possible(value, 0); }
-  bool try_send(T&& value) { return send_if_possible(value, 0); }
-  recv_result<T> try_recv() { return receive_result(0); }
+  bool try_send(T& value) const { return send_if_possible(value, 0); }
+  bool try_send(T&& value) const { return send_if_possible(value, 0); }
 
   template <class Rep, class Period>
-  bool send_for(T& value, std::chrono::duration<Rep, Period> limit) {
-    return send_if_possible(value, detail::deadline_in(limit));
+  bool send_for(T& value, std::chrono::duration<Rep, Period> limit) const {
+    return send_if_possible(value, deadline_in(limit));
   }
   template <class Rep, class Period>
-  bool send_for(T&& value, std::chrono::duration<Rep, Period> limit) {
-    return send_if_possible(value, detail::deadline_in(limit));
+  bool send_for(T&& value, std::chrono::duration<Rep, Period> limit) const {
+    return send_if_possible(value, deadline_in(limit));
   }
   template <class Clock, class Duration>
-  bool send_until(T& value, std::chrono::time_point<Clock, Duration> limit) {
-    return detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return send_if_possible(value, deadline_ns); });
+  bool send_until(T& value, std::chrono::time_point<Clock, Duration> limit) const {
+    return wait_by_clock(limit, [&](std::int64_t deadline_ns) { return send_if_possible(value, deadline_ns); });
   }
   template <class Clock, class Duration>
-  bool send_until(T&& value, std::chrono::time_point<Clock, Duration> limit) {
+  bool send_until(T&& value, std::chrono::time_point<Clock, Duration> limit) const {
     return send_until(value, limit);
   }
+
+  void close() const {
+    if (channel() == nullptr) throw_close_of_nil();
+    if (!close_chan(channel())) throw_close_of_closed();
+  }
+
+ private:
+  chan_core* channel() const noexcept { return static_cast<const Handle*>(this)->core(); }
+
+  bool send_if_possible(T& value, std::int64_t deadline_ns) const {
+    if constexpr (is_boxed<T>) {
+      select_case one{channel(), std::addressof(value), true, false, case_source::channel, &box_moved<T>};
+      return select_among(&one, 1, deadline_ns) != no_case;
+    } else {
+      const chan_outcome outcome = send_on(channel(), std::addressof(value), deadline_ns);
+      if (outcome == chan_outcome::closed) throw_send_on_closed();
+      return outcome == chan_outcome::done;
+    }
+  }
+};
+
+template <class T>
+class chan_iterator;
+
+// The receiving side of a handle.
+template <class T, class Handle>
+class receive_side {
+ public:
+  // Closed and drained: nullopt.
+  std::optional<T> recv() const {
+    std::optional<T> value;
+    receive(value, forever);
+    return value;
+  }
+  recv_result<T> try_recv() const { return receive_result(0); }
   template <class Rep, class Period>
-  recv_result<T> recv_for(std::chrono::duration<Rep, Period> limit) {
-    return receive_result(detail::deadline_in(limit));
+  recv_result<T> recv_for(std::chrono::duration<Rep, Period> limit) const {
+    return receive_result(deadline_in(limit));
   }
   template <class Clock, class Duration>
-  recv_result<T> recv_until(std::chrono::time_point<Clock, Duration> limit) {
+  recv_result<T> recv_until(std::chrono::time_point<Clock, Duration> limit) const {
     recv_result<T> result;
-    detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) {
+    wait_by_clock(limit, [&](std::int64_t deadline_ns) {
       receive_result(result, deadline_ns);
       return result.status != chan_status::empty;
     });
     return result;
   }
 
-  void close() {
-    if (core_ == nullptr) detail::throw_close_of_nil();
-    if (!detail::close_chan(core_)) detail::throw_close_of_closed();
-  }
-  std::size_t size() const noexcept { return core_ != nullptr ? detail::chan_size(core_) : 0; }
-  std::size_t capacity() const noexcept { return core_ != nullptr ? detail::chan_capacity(core_) : 0; }
-  bool closed() const noexcept { return core_ != nullptr && detail::chan_closed(core_); }
-  bool operator==(const chan& other) const noexcept { return core_ == other.core_; }
-  explicit operator bool() const noexcept { return core_ != nullptr; }
-
   // for (auto& value : channel): until it is closed and drained. The loop keeps the channel it began with, whatever becomes of
   // the handle.
-  class iterator {
-   public:
-    using value_type = T;
-    using difference_type = std::ptrdiff_t;
-    using iterator_category = std::input_iterator_tag;
-    iterator() = default;
-    explicit iterator(chan channel) : channel_(std::move(channel)) { ++*this; }
-    T& operator*() const { return *value_; }
-    T* operator->() const { return std::addressof(*value_); }
-    iterator& operator++() {
-      value_.reset();
-      std::optional<T> next = channel_.recv();
-      if (next) value_.emplace(std::move(*next));
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    bool operator==(std::default_sentinel_t) const { return !value_.has_value(); }
-
-   private:
-    chan channel_ = nil();
-    mutable std::optional<T> value_;
-  };
+  using iterator = chan_iterator<T>;
   using sentinel = std::default_sentinel_t;
-  iterator begin() { return iterator(*this); }
-  sentinel end() noexcept { return {}; }
-
-  // For select and timers.
-  detail::chan_core* core() const noexcept { return core_; }
-  static chan adopt(detail::chan_core* core) noexcept { return chan(core, 0); }
-  detail::chan_core* detach() noexcept { return std::exchange(core_, nullptr); }
+  iterator begin() const { return iterator(static_cast<const Handle&>(*this)); }
+  sentinel end() const noexcept { return {}; }
 
  private:
-  chan(detail::chan_core* core, int) noexcept : core_(core) {}
-
-  void send_carried(T&& value, std::int64_t deadline_ns) {
-    if constexpr (detail::is_boxed<T>) {
-      auto box = std::make_unique<T>(std::move(value));
-      if (detail::send_on(core_, &box, deadline_ns) == detail::chan_outcome::closed) detail::throw_send_on_closed();
-    } else {
-      if (detail::send_on(core_, std::addressof(value), deadline_ns) == detail::chan_outcome::closed)
-        detail::throw_send_on_closed();
-    }
-  }
-
-  bool send_if_possible(T& value, std::int64_t deadline_ns) {
-    if constexpr (detail::is_boxed<T>) {
-      detail::select_case one{core_, std::addressof(value), true, false, &detail::box_moved<T>};
-      return detail::select_among(&one, 1, deadline_ns) != detail::no_case;
-    } else {
-      const detail::chan_outcome outcome = detail::send_on(core_, std::addressof(value), deadline_ns);
-      if (outcome == detail::chan_outcome::closed) detail::throw_send_on_closed();
-      return outcome == detail::chan_outcome::done;
-    }
-  }
-
-  detail::chan_outcome receive(std::optional<T>& value, std::int64_t deadline_ns) {
-    detail::storage_for<carried> storage;
-    const detail::chan_outcome outcome = detail::receive_from(core_, &storage, deadline_ns);
-    if (outcome == detail::chan_outcome::done) detail::deliver<T>(storage, value);
+  chan_outcome receive(std::optional<T>& value, std::int64_t deadline_ns) const {
+    storage_for<carried<T>> storage;
+    const chan_outcome outcome = receive_from(static_cast<const Handle*>(this)->core(), &storage, deadline_ns);
+    if (outcome == chan_outcome::done) deliver<T>(storage, value);
     return outcome;
   }
 
-  recv_result<T> receive_result(std::int64_t deadline_ns) {
+  recv_result<T> receive_result(std::int64_t deadline_ns) const {
     recv_result<T> result;
     receive_result(result, deadline_ns);
     return result;
   }
-  void receive_result(recv_result<T>& result, std::int64_t deadline_ns) {
+  void receive_result(recv_result<T>& result, std::int64_t deadline_ns) const {
     switch (receive(result.value, deadline_ns)) {
-      case detail::chan_outcome::done:        result.status = chan_status::received; break;
-      case detail::chan_outcome::would_block: result.status = chan_status::empty; break;
-      case detail::chan_outcome::closed:      result.status = chan_status::closed; break;
+      case chan_outcome::done:        result.status = chan_status::received; break;
+      case chan_outcome::would_block: result.status = chan_status::empty; break;
+      case chan_outcome::closed:      result.status = chan_status::closed; break;
     }
   }
-
-  detail::chan_core* core_;
 };
+
+}  // namespace detail
+
+template <class T>
+class chan;
+
+// chan<T>::sender: a handle that only sends and closes, as Go's chan<- T. Any chan<T> converts to it; there is no way back.
+template <class T>
+class chan_sender : public detail::chan_handle, public detail::send_side<T, chan_sender<T>> {
+ public:
+  using value_type = T;
+  chan_sender() noexcept : chan_handle(nullptr) {}  // nil
+  chan_sender(const chan<T>& channel) noexcept : chan_handle(channel) {}
+  chan_sender(chan<T>&& channel) noexcept : chan_handle(std::move(channel)) {}
+  static chan_sender nil() noexcept { return {}; }
+  friend bool operator==(const chan_sender& one, const chan_sender& other) noexcept {
+    return one.core() == other.core();
+  }
+};
+
+// chan<T>::receiver: a handle that only receives, as Go's <-chan T.
+template <class T>
+class chan_receiver : public detail::chan_handle, public detail::receive_side<T, chan_receiver<T>> {
+ public:
+  using value_type = T;
+  chan_receiver() noexcept : chan_handle(nullptr) {}  // nil
+  chan_receiver(const chan<T>& channel) noexcept : chan_handle(channel) {}
+  chan_receiver(chan<T>&& channel) noexcept : chan_handle(std::move(channel)) {}
+  static chan_receiver nil() noexcept { return {}; }
+  friend bool operator==(const chan_receiver& one, const chan_receiver& other) noexcept {
+    return one.core() == other.core();
+  }
+};
+
+// A handle: copies name the same channel. What it has beside the members here stands in detail::chan_handle, send_side and
+// receive_side above.
+template <class T>
+class chan : public detail::chan_handle, public detail::send_side<T, chan<T>>, public detail::receive_side<T, chan<T>> {
+  static_assert(std::is_move_constructible_v<T>, "weft::chan: the element type must be movable");
+  static_assert(std::is_object_v<T> && !std::is_const_v<T>, "weft::chan: the element type must be a plain object type");
+
+ public:
+  using value_type = T;
+  using sender = chan_sender<T>;
+  using receiver = chan_receiver<T>;
+
+  chan() : chan(0) {}
+  // The name is shown in reports; it must live as long as the channel.
+  explicit chan(std::size_t capacity, const char* name = nullptr)
+      : chan_handle(detail::make_chan(capacity, detail::element_traits<detail::carried<T>>::ops, name)) {}
+  static chan nil() noexcept { return adopt(nullptr); }
+  bool operator==(const chan& other) const noexcept { return core() == other.core(); }
+
+  // For timers.
+  static chan adopt(detail::chan_core* core) noexcept { return chan(core, 0); }
+
+ private:
+  chan(detail::chan_core* core, int) noexcept : chan_handle(core) {}
+};
+
+namespace detail {
+
+template <class T>
+class chan_iterator {
+ public:
+  using value_type = T;
+  using difference_type = std::ptrdiff_t;
+  using iterator_category = std::input_iterator_tag;
+  chan_iterator() = default;
+  explicit chan_iterator(chan_receiver<T> channel) : channel_(std::move(channel)) { ++*this; }
+  T& operator*() const { return *value_; }
+  T* operator->() const { return std::addressof(*value_); }
+  chan_iterator& operator++() {
+    value_.reset();
+    std::optional<T> next = channel_.recv();
+    if (next) value_.emplace(std::move(*next));
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  bool operator==(std::default_sentinel_t) const { return !value_.has_value(); }
+
+ private:
+  chan_receiver<T> channel_;
+  mutable std::optional<T> value_;
+};
+
+}  // namespace detail
 
 }  // namespace weft

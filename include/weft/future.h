@@ -40,6 +40,7 @@ class future_core {
   void rethrow() const {
     if (error_) std::rethrow_exception(error_);
   }
+  countdown& pending() noexcept { return pending_; }  // for select
   void mark_retrieved() {
     if (retrieved_.exchange(true, std::memory_order_relaxed))  // only whether
       throw std::future_error(std::future_errc::future_already_retrieved);
@@ -120,6 +121,8 @@ class future {
                ? std::future_status::ready
                : std::future_status::timeout;
   }
+
+  detail::future_core* core() const noexcept { return state_.get(); }  // for select; null: not valid
 
  private:
   friend promise<T>;

@@ -11,3 +11,4 @@
 #include "weft/select.h"
 #include "weft/sync.h"
 #include "weft/time.h"
+#include "weft/wait_any.h"

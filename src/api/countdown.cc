@@ -50,19 +50,37 @@ void countdown::reset(std::uint64_t count) noexcept {
   state_.compare_exchange_strong(zero, count * kOne, std::memory_order_acq_rel);  // pairs: countdown.state
 }
 
+bool countdown::note_waiting() noexcept {
+  std::uint64_t state = state_.load(std::memory_order_acquire);  // pairs: countdown.state
+  do {
+    if (state < kOne) return false;
+  } while (!state_.compare_exchange_weak(state, state | kWaiting, std::memory_order_acq_rel));  // pairs: countdown.state
+  return true;
+}
+
+bool countdown::enlist(sched::Waiter& waiter) noexcept {
+  sched::WaitQueue& queue = sched::open(queue_);
+  queue.lock.lock();
+  const bool waits = note_waiting();
+  if (waits) queue.list.push(waiter);
+  queue.lock.unlock();
+  return waits;
+}
+
+// Under the lock even if nothing is queued any more: who has dropped the waiter has held it until it had looked at its Choice.
+void countdown::withdraw(sched::Waiter& waiter) noexcept {
+  sched::WaitQueue& queue = sched::open(queue_);
+  queue.lock.lock();
+  queue.list.remove(waiter);
+  if (queue.list.empty()) state_.fetch_and(~kWaiting, std::memory_order_acq_rel);  // pairs: countdown.state
+  queue.lock.unlock();
+}
+
 bool countdown::wait(sched::WaitReason reason, const void* object, std::int64_t deadline_ns) noexcept {
   if (is_zero()) return true;
   sched::WaitQueue& queue = sched::open(queue_);
   return sched::wait_unless(
-      queue, reason, object, deadline_ns,
-      [this] {
-        std::uint64_t state = state_.load(std::memory_order_acquire);  // pairs: countdown.state
-        do {
-          if (state < kOne) return true;
-        } while (!state_.compare_exchange_weak(state, state | kWaiting,
-                                               std::memory_order_acq_rel));  // pairs: countdown.state
-        return false;
-      },
+      queue, reason, object, deadline_ns, [this] { return !note_waiting(); },
       [this, &queue](bool) {
         if (queue.list.empty()) state_.fetch_and(~kWaiting, std::memory_order_acq_rel);  // pairs: countdown.state
       });

@@ -6,10 +6,15 @@
 
 #include "api/case_locks.h"
 #include "api/chan_core.h"
+#include "api/joiner.h"
 #include "api/start.h"
 #include "base/random.h"
 #include "os/clock.h"
+#include "sched/world.h"
+#include "weft/detail/countdown.h"
+#include "weft/detail/task_core.h"
 #include "weft/error.h"
+#include "weft/go.h"
 
 // Select.
 //   1 Look     without locks: one of the cases that seem ready, uniformly at random, is tried under its channel's lock.
@@ -28,12 +33,20 @@
 //   Timers     a goroutine that has queued on a timer's channel sees to it that the channel is in a timer heap (arm_timers); the heap
 //              wakes the first of those who wait there (timer_chan.h). We may have been woken, and T be the winner, before we arm it:
 //              our caller has a handle. A plain thread wakes up at that time by itself, or is woken by who changes the time.
+//   Events     are the end of a task and a future that becomes ready. An event that has happened stays, because only the caller can take
+//              it. So a look at the events while all channels are locked is true of the moment at which the last lock was taken.
+//              After 3, without the locks, each task's word gets a Joiner and each future's list a waiter, all with the same Choice.
+//              If one has happened meanwhile, we fire the Choice ourselves, so that nobody wakes us, leave the others, and are back at
+//              1. If a waker has fired it before, we park, and that waker's case wins.
+//              From the losers' tasks and futures we withdraw, which waits for their last access to our frame.
 //   Lifetime   cases borrow handles (case_channel.h): whoever calls has them. From 3 on others may have heard from us (a value of one case),
 //              and let go of the other handles; so all channels are queued on at once, and a channel stays until those that queued on it
 //              have left it (chan_core.h). The winner's is not touched any more.
 //   Rejected   queueing channel by channel: no two locks at once, but who has heard from us through the first may destroy the second before
 //              we have reached it, so that each case must count a handle: 4 ns of 50. And a look at each list for our own waiters.
-//   Model      tests/model/api/select_test.cc explores this file.
+//              Events under the channels' locks: two kinds of locks at once, and nothing is gained, for events stay.
+//              One Select for both: that of channels would ask each case what it is.
+//   Model      tests/model/api/select_test.cc and select_event_test.cc explore this file.
 namespace weft::detail {
 namespace {
 
@@ -56,10 +69,38 @@ __attribute__((noinline)) std::uint32_t random_below(std::uint32_t bound) {
   return random_of_thread().below(bound);
 }
 
-class Select {
+// --- tasks and futures ---
+
+task_core& task_of(const select_case& one) noexcept { return *static_cast<task_core*>(one.element); }
+countdown& future_of(const select_case& one) noexcept { return *static_cast<countdown*>(one.element); }
+
+bool has_happened(const select_case& one) noexcept {
+  return one.source == case_source::task ? task_of(one).done() : future_of(one).is_zero();
+}
+bool enlist(const select_case& one, Joiner& joiner) noexcept {
+  return one.source == case_source::task ? task_of(one).enlist(joiner) : future_of(one).enlist(joiner);
+}
+void withdraw(const select_case& one, Joiner& joiner) noexcept {
+  if (one.source == case_source::task) {
+    static_cast<void>(task_of(one).withdraw(joiner));
+  } else {
+    future_of(one).withdraw(joiner);
+  }
+}
+
+struct SelectTable {
+  select_case* cases_;
+  std::size_t count_;
+};
+
+// HasEvents: some cases may be tasks and futures.
+template <bool HasEvents>
+class Select : public SelectTable {
+  using Room = std::conditional_t<HasEvents, Joiner, Waiter>;  // what a case waits with
+
  public:
   Select(select_case* cases, std::size_t count, std::int64_t deadline_ns)
-      : cases_(cases), count_(count), deadline_ns_(deadline_ns) {}
+      : SelectTable{cases, count}, deadline_ns_(deadline_ns) {}
 
   __attribute__((always_inline)) std::size_t run() {
     for (;;) {
@@ -70,14 +111,18 @@ class Select {
     }
   }
 
-  const select_case* cases() const noexcept { return cases_; }
-  std::size_t count() const noexcept { return count_; }
-
  private:
   static constexpr std::size_t kAgain = no_case - 1;
 
+  static bool is_event(const select_case& one) noexcept { return HasEvents && one.source != case_source::channel; }
+  static bool looks_ready(const select_case& one) noexcept {
+    if (is_event(one)) return has_happened(one);
+    return one.channel != nullptr && one.channel->looks_ready(one.is_send);
+  }
+
   // False: it would block after all.
   bool try_case(select_case& one) {
+    if (is_event(one)) return true;
     const chan_outcome outcome =
         one.is_send ? one.channel->try_send(one.element, one.copy) : one.channel->try_receive(one.element);
     if (outcome == chan_outcome::would_block) return false;
@@ -92,9 +137,7 @@ class Select {
       select_case* chosen = nullptr;
       select_case* const end = cases_ + count_;
       for (select_case* one = cases_; one != end; ++one)  // each of the ready ones is kept with the same probability
-        if (one->channel != nullptr && one->channel->looks_ready(one->is_send) &&
-            (++ready == 1 || random_below(ready) == 0))
-          chosen = one;
+        if (looks_ready(*one) && (++ready == 1 || random_below(ready) == 0)) chosen = one;
       if (chosen == nullptr) return no_case;
       if (try_case(*chosen)) return static_cast<std::size_t>(chosen - cases_);
     }
@@ -102,8 +145,10 @@ class Select {
 
   // Under all locks.
   bool is_any_ready() const noexcept {
-    for (std::size_t i = 0; i < count_; ++i)
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (is_event(cases_[i]) && has_happened(cases_[i])) return true;
       if (cases_[i].channel != nullptr && cases_[i].channel->is_ready(cases_[i].is_send)) return true;
+    }
     return false;
   }
 
@@ -120,25 +165,26 @@ class Select {
   // seen called last are the other goroutine's callers.
   __attribute__((always_inline)) std::size_t wait_for_one() {
     // Raw memory: a waiter is made when its case is queued, and most selects have fewer than kOnStack.
-    alignas(Waiter) std::byte few[kOnStack * sizeof(Waiter)];
+    alignas(Room) std::byte few[kOnStack * sizeof(Room)];
     if (WEFT_UNLIKELY(count_ > kOnStack)) return wait_for_one_of_many();
-    return wait_with(reinterpret_cast<Waiter*>(few));
+    return wait_with(reinterpret_cast<Room*>(few));
   }
   __attribute__((noinline)) std::size_t wait_for_one_of_many() {
     sched::calling_goroutine();  // before the locks, as in wait_with()
-    const auto many = std::make_unique_for_overwrite<std::byte[]>(count_ * sizeof(Waiter));
-    return wait_slowly(reinterpret_cast<Waiter*>(many.get()));
+    const auto many = std::make_unique_for_overwrite<std::byte[]>(count_ * sizeof(Room));
+    return wait_slowly(reinterpret_cast<Room*>(many.get()));
   }
 
-  __attribute__((always_inline)) std::size_t wait_with(Waiter* waiters) {
+  __attribute__((always_inline)) std::size_t wait_with(Room* waiters) {
     // Before the locks: who has lost its P gets one here, and may have to wait for it.
     Goroutine* g = sched::calling_goroutine();
+    if (HasEvents) return wait_slowly(waiters);
     if (WEFT_UNLIKELY(g == nullptr || deadline_ns_ != os::kForever || !try_lock_idle())) return wait_slowly(waiters);
     std::exception_ptr error;
     Choice choice;
     if (WEFT_LIKELY(locks_are_own_)) choice.fired.give_to(*sched::MachineOwners::self());
-    sched::begin_wait(g, reason(), this);
-    Waiter* waiter = waiters;
+    sched::begin_wait(g, reason(), static_cast<SelectTable*>(this));
+    Room* waiter = waiters;
     const select_case* const end = cases_ + count_;
     for (const select_case* one = cases_; one != end; ++one, ++waiter) {
       chan_core* channel = one->channel;
@@ -170,8 +216,9 @@ class Select {
     return true;
   }
 
-  // With a time limit, on a plain thread, beside others who use the channels, or with many cases.
-  __attribute__((noinline)) std::size_t wait_slowly(Waiter* waiters) {
+  // With a time limit, on a plain thread, beside others who use the channels, with many cases, or with events.
+  __attribute__((noinline)) std::size_t wait_slowly(Room* waiters) {
+    if (HasEvents && is_hopeless()) return give_up_at_exit();
     CaseLocks locks(cases_, count_);
     locks.lock();
     if (is_any_ready()) {
@@ -180,12 +227,18 @@ class Select {
     }
     const std::int64_t wake_at = when_to_wake();
     std::exception_ptr error;
-    Wait wait(reason(), this, wake_at);
+    Wait wait(reason(), static_cast<SelectTable*>(this), wake_at);
     wait.begin();
     for (std::size_t i = 0; i < count_; ++i)
-      if (cases_[i].channel != nullptr) queue(waiters[i], cases_[i], wait.sleeper(), wait.choice(), error);
+      if (HasEvents || cases_[i].channel != nullptr) queue(waiters[i], cases_[i], wait.sleeper(), wait.choice(), error);
     locks.unlock();
+    const Leaving leaving{waiters, count_};
     arm_timers();
+    if (HasEvents && !enlist_all(waiters) && wait.choice().fire(nullptr)) {  // one is there, and nobody wakes us now
+      wait.call_off();
+      static_cast<void>(conclude<true>(waiters, nullptr, error));
+      return kAgain;
+    }
     const std::size_t chosen = conclude<true>(waiters, wait.wait() ? wait.choice().winner : nullptr, error);
     return chosen == no_case && wake_at < deadline_ns_ ? kAgain : chosen;  // a timer's time has come
   }
@@ -203,19 +256,58 @@ class Select {
       if (cases_[i].channel != nullptr && cases_[i].channel->is_timer()) cases_[i].channel->arm();
   }
 
+  // Ends the waiters' lives, which nobody must notice: a model tells who does.
+  struct Leaving {
+    Room* waiters;
+    std::size_t count;
+    ~Leaving() {
+      if constexpr (HasEvents) std::destroy_n(waiters, count);
+    }
+  };
+
+  // False: one of them has happened, and the rest has not been asked.
+  bool enlist_all(Room* waiters) noexcept {
+    if constexpr (HasEvents)
+      for (std::size_t i = 0; i < count_; ++i)
+        if (is_event(cases_[i]) && !enlist(cases_[i], waiters[i])) return false;
+    return true;
+  }
+  void withdraw_from_events(Room* waiters, const Waiter* winner) noexcept {
+    if constexpr (HasEvents)
+      for (std::size_t i = 0; i < count_; ++i)
+        if (is_event(cases_[i]) && &waiters[i] != winner) withdraw(cases_[i], waiters[i]);
+  }
+
+  // A static destructor waits for goroutines, of which none runs any more, and for nothing else: as task::join() there.
+  bool is_hopeless() const noexcept {
+    if (sched::own_processor() != nullptr || !sched::ends_the_process()) return false;
+    bool has_task = false;
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (cases_[i].channel != nullptr || cases_[i].source == case_source::future) return false;
+      has_task = has_task || cases_[i].source == case_source::task;
+    }
+    return has_task;
+  }
+  std::size_t give_up_at_exit() const {
+    if (deadline_ns_ == os::kForever) throw_exiting();
+    return no_case;
+  }
+
   // After the wait. winner: null if the time has come; then no_case.
   template <bool MayHaveTimers>
-  std::size_t conclude(Waiter* waiters, const Waiter* winner, std::exception_ptr& error) {
-    Waiter* waiter = waiters;
+  std::size_t conclude(Room* waiters, const Waiter* winner, std::exception_ptr& error) {
+    Room* waiter = waiters;
     const select_case* const end = cases_ + count_;
     for (const select_case* one = cases_; one != end; ++one, ++waiter)
       if (one->channel != nullptr && waiter != winner) {
         MayHaveTimers ? one->channel->leave_any(one->is_send, *waiter) : one->channel->leave(one->is_send, *waiter);
       }
+    if (HasEvents) withdraw_from_events(waiters, winner);
     if (WEFT_UNLIKELY(winner == nullptr)) return no_case;
     if (WEFT_UNLIKELY(winner->retry)) return kAgain;
     if (WEFT_UNLIKELY(error != nullptr)) std::rethrow_exception(error);
-    const auto index = static_cast<std::size_t>(winner - waiters);
+    const auto index = static_cast<std::size_t>(static_cast<const Room*>(winner) - waiters);
+    if (is_event(cases_[index])) return index;
     if (WEFT_UNLIKELY(!winner->success) && cases_[index].is_send) throw_send_on_closed();
     cases_[index].received = winner->success;
     return index;
@@ -225,19 +317,18 @@ class Select {
     return WEFT_LIKELY(count_ != 0) ? WaitReason::kSelect : WaitReason::kEmptySelect;
   }
 
-  static void queue(Waiter& room, const select_case& one, Sleeper sleeper, Choice& choice,
+  // Makes the waiter of a case; one for an event is enlisted later.
+  static void queue(Room& room, const select_case& one, Sleeper sleeper, Choice& choice,
                     std::exception_ptr& error) noexcept {
-    Waiter& waiter = *::new (&room) Waiter;
+    Room& waiter = *::new (static_cast<void*>(&room)) Room;
     waiter.who = sleeper;
     waiter.choice = &choice;
     waiter.element = one.element;
     waiter.copy = one.copy;
     waiter.error = &error;
-    one.channel->waiters(one.is_send).push(waiter);
+    if (!HasEvents || one.channel != nullptr) one.channel->waiters(one.is_send).push(waiter);
   }
 
-  select_case* cases_;
-  std::size_t count_;
   std::int64_t deadline_ns_;
   bool locks_are_own_ = false;  // and nobody else waits; said by try_lock_idle()
 };
@@ -245,13 +336,17 @@ class Select {
 }  // namespace
 
 std::size_t cases_of_waiting_select(const void* object, const select_case** cases) noexcept {
-  const auto* select = static_cast<const Select*>(object);
-  *cases = select->cases();
-  return select->count();
+  const auto* select = static_cast<const SelectTable*>(object);
+  *cases = select->cases_;
+  return select->count_;
 }
 
 std::size_t select_among(select_case* cases, std::size_t count, std::int64_t deadline_ns) {
-  return Select(cases, count, deadline_ns).run();
+  return Select<false>(cases, count, deadline_ns).run();
+}
+
+std::size_t select_among_all(select_case* cases, std::size_t count, std::int64_t deadline_ns) {
+  return Select<true>(cases, count, deadline_ns).run();
 }
 
 }  // namespace weft::detail

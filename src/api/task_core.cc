@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include "api/joiner.h"
 #include "api/start.h"
 #include "base/delay_site.h"
 #include "sched/preempt.h"
@@ -18,6 +19,9 @@
 //              before (detach) leaves `abandoned` by exchange: of the two exchanges the later one sees the other and destroys.
 //   Time limit a joiner that gives up takes its waiter back by CAS; if the goroutine has it already, it waits for the
 //              goroutine's last access (`released`), which is imminent: the goroutine does not block in between.
+//   Select     is such a joiner, too: the first of its cases fires the Choice, and withdraw() takes back the joiners of the others.
+//              A task has one owner, so a waiter in the word is one of the same select, for a task that stands in two cases. The
+//              second joiner does not replace it: the first one is woken for both.
 //   Orders     task.word: the exchange releases the result to whoever reads `done` or finds it there, and acquires the waiter;
 //              task.released: after it the joiner's frame may go.
 //   Rejected   counting references: more locked operations for each join.
@@ -35,10 +39,6 @@ std::uint64_t reserve_id() {
   api::ensure_started();
   return sched::scheduler.next_id_range.fetch_add_relaxed(1);
 }
-
-struct Joiner : Waiter {
-  base::Atom<bool> released{false};  // the goroutine's last word to one that gave up
-};
 
 }  // namespace
 
@@ -100,17 +100,27 @@ bool task_core::wait_until(std::int64_t deadline_ns) noexcept {
   Joiner waiter;
   wait.attach(waiter);
   wait.begin();
-  const std::uintptr_t mine = reinterpret_cast<std::uintptr_t>(&waiter) | kWaiter;
-  std::uintptr_t expected = 0;
-  if (!word_.compare_exchange_strong(expected, mine, std::memory_order_acq_rel)) {  // pairs: task.word
+  if (!enlist(waiter)) {
     wait.call_off();
     return true;  // done meanwhile
   }
   if (wait.wait()) return true;
   WEFT_DELAY_SITE("task.gave_up");
-  expected = mine;
-  if (word_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) return false;  // pairs: task.word
-  while (!waiter.released.load_acquire()) sched_yield();                                    // pairs: task.released
+  return withdraw(waiter);
+}
+
+bool task_core::enlist(Joiner& joiner) noexcept {
+  const std::uintptr_t mine = reinterpret_cast<std::uintptr_t>(&joiner) | kWaiter;
+  std::uintptr_t expected = 0;
+  joiner.queued = word_.compare_exchange_strong(expected, mine, std::memory_order_acq_rel);  // pairs: task.word
+  return expected != kDone;
+}
+
+bool task_core::withdraw(Joiner& joiner) noexcept {
+  if (!joiner.queued) return done();
+  std::uintptr_t mine = reinterpret_cast<std::uintptr_t>(&joiner) | kWaiter;
+  if (word_.compare_exchange_strong(mine, 0, std::memory_order_acq_rel)) return false;  // pairs: task.word
+  while (!joiner.released.load_acquire()) sched_yield();                                // pairs: task.released
   return true;
 }
 

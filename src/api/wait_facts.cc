@@ -117,14 +117,20 @@ struct inspector {
     if (channel.is_closed()) state += ", closed";
     return text("chan", channel.name(), &channel, state);
   }
+  static std::string of_case(const select_case& one) {
+    if (one.source == case_source::task)
+      return "the end of goroutine " + std::to_string(static_cast<const task_core*>(one.element)->id());
+    if (one.source == case_source::future) return text("future", nullptr, one.element);
+    return (one.is_send ? "a send to " : "a receive from ") +
+           (one.channel != nullptr ? channel(*one.channel) : std::string("a nil chan"));
+  }
   static void tell_select(const void* select, Facts& facts) {
     constexpr std::size_t kShown = 8;
     const select_case* cases = nullptr;
     const std::size_t count = cases_of_waiting_select(select, &cases);
     for (std::size_t i = 0; i < count && i < kShown; ++i) {
       if (i > 0) facts.object += " or ";
-      facts.object += cases[i].is_send ? "a send to " : "a receive from ";
-      facts.object += cases[i].channel != nullptr ? channel(*cases[i].channel) : "a nil chan";
+      facts.object += of_case(cases[i]);
     }
     if (count > kShown) facts.object += " or " + std::to_string(count - kShown) + " others";
   }

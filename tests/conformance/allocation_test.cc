@@ -133,6 +133,38 @@ TEST_P(Allocation, waiting_needs_no_heap) {
   EXPECT_EQ(cost, 0);
 }
 
+TEST_P(Allocation, a_select_of_eight_tasks_futures_and_channels_needs_no_heap) {
+  const long cost = weft::run([] {
+    std::vector<weft::promise<int>> words(3);
+    std::vector<weft::future<int>> futures;
+    for (auto& word : words) futures.push_back(word.get_future());
+    const weft::chan<int> silent;
+    const weft::chan<int>::receiver in = silent;
+    weft::chan<int> gate;
+    std::vector<weft::task<void>> others;
+    for (int i = 0; i < 3; ++i) others.push_back(weft::spawn([&] { gate.recv(); }));
+    weft::selector s;
+    for (auto& one : others) s.join(one);
+    for (auto& one : futures) s.ready(one);
+    const long found = allocations_of([&] {
+      weft::task<int> ending = weft::spawn([] {
+        weft::this_goroutine::sleep_for(10us);
+        return 1;
+      });
+      EXPECT_EQ(weft::select(weft::on_join(others[0]), weft::on_join(others[1]), weft::on_join(others[2]),
+                             weft::on_ready(futures[0]), weft::on_ready(futures[1]), weft::on_ready(futures[2]),
+                             weft::on_recv(in), weft::on_join(ending)),
+                7u);
+      EXPECT_EQ(s.wait_for(10us), std::nullopt);
+      EXPECT_EQ(weft::wait_any_for(10us, futures), std::nullopt);
+      EXPECT_EQ(weft::wait_any_for(10us, others[0], futures[0]), std::nullopt);
+    });
+    gate.close();
+    return found;
+  });
+  EXPECT_EQ(cost, 0);
+}
+
 TEST_P(Allocation, pending_goroutines_cost_64_bytes_each) {
   if (procs() != 1 || kSanitized) return;  // with several Ps some run at once; sanitizers count differently
   weft::run([] {

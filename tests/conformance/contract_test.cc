@@ -59,7 +59,7 @@ struct with_channels {  // a member of an aggregate
 };
 
 template <class T>
-concept has_all_of_chan = requires(chan<T> c, const chan<T> k, T v, T&& r) {
+concept has_all_of_chan = requires(const chan<T> c, const chan<T> k, T v, T&& r) {
   { chan<T>::nil() } -> std::same_as<chan<T>>;
   { c.send(std::move(v)) } -> std::same_as<void>;
   { c.recv() } -> std::same_as<std::optional<T>>;
@@ -81,6 +81,24 @@ concept has_all_of_chan = requires(chan<T> c, const chan<T> k, T v, T&& r) {
 static_assert(has_all_of_chan<int> && has_all_of_chan<std::string> && has_all_of_chan<std::unique_ptr<int>> &&
               has_all_of_chan<nothing> && has_all_of_chan<wide> && has_all_of_chan<throwing_move> &&
               has_all_of_chan<std::vector<chan<int>>> && has_all_of_chan<std::monostate>);
+
+template <class C>
+concept can_receive = requires(const C c) { c.recv(); } || requires(const C c) { c.try_recv(); } ||
+                      requires(const C c) { c.begin(); } || requires(const C c) { on_recv(c); } ||
+                      requires(selector s, const C c) { s.recv(c); };
+template <class C>
+concept can_send = requires(const C c) { c.send(1); } || requires(const C c) { c.close(); } ||
+                   requires(const C c) { on_send(c, 1); } || requires(selector s, const C c) { s.send(c, 1); };
+static_assert(can_receive<chan<int>> && can_send<chan<int>>);
+static_assert(can_receive<chan<int>::receiver> && !can_send<chan<int>::receiver>);
+static_assert(!can_receive<chan<int>::sender> && can_send<chan<int>::sender>);
+static_assert(std::is_convertible_v<chan<int>, chan<int>::sender> && std::is_convertible_v<chan<int>&, chan<int>::receiver>);
+static_assert(!std::is_convertible_v<chan<int>::sender, chan<int>> && !std::is_convertible_v<chan<int>::receiver, chan<int>> &&
+              !std::is_constructible_v<chan<int>, chan<int>::sender> &&
+              !std::is_constructible_v<chan<int>::sender, chan<int>::receiver> &&
+              !std::is_constructible_v<chan<int>::receiver, chan<int>::sender> &&
+              !std::is_convertible_v<chan<int>, chan<long>::sender>);
+static_assert(sizeof(chan<int>) == sizeof(void*) && sizeof(chan<int>::sender) == sizeof(void*));
 
 class Contract : public RuntimeTest {};
 WEFT_AT_ALL_CONFIGURATIONS(Contract);

@@ -44,18 +44,22 @@ std::size_t chan_size(const chan_core* channel) noexcept;
 std::size_t chan_capacity(const chan_core* channel) noexcept;
 bool chan_closed(const chan_core* channel) noexcept;
 
-// One case of a select.
+// One case of a select. What is no channel has a null one, so that all that is done for channels leaves it out.
+enum class case_source : std::uint8_t { channel, task, future };
 struct select_case {
   chan_core* channel;
-  void* element;  // send: the value; receive: storage
+  void* element;  // send: the value; receive: storage; a task: its task_core; a future: its countdown
   bool is_send;
-  bool received;                                       // out, receive: false when the channel was closed
+  bool received;  // out, receive: false when the channel was closed
+  case_source source = case_source::channel;
   void (*copy)(void* to, const void* from) = nullptr;  // send: copies instead of moving
 };
 inline constexpr std::size_t no_case = static_cast<std::size_t>(-1);
 // The case that ran; no_case: none before the deadline (0: none was ready). Throws logic_error for a send on a closed channel,
 // or what `copy` threw.
 std::size_t select_among(select_case* cases, std::size_t count, std::int64_t deadline_ns);
+// The same where some may be tasks and futures. Such a case only waits: its task is done, its future ready when it has run.
+std::size_t select_among_all(select_case* cases, std::size_t count, std::int64_t deadline_ns);
 
 [[noreturn]] void throw_send_on_closed();
 [[noreturn]] void throw_close_of_closed();

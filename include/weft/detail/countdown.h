@@ -8,6 +8,7 @@
 
 namespace weft::sched {
 enum class WaitReason : std::uint8_t;
+struct Waiter;
 }
 
 namespace weft::detail {
@@ -30,9 +31,13 @@ class countdown {
   bool subtract(std::uint64_t n) noexcept;
   void reset(std::uint64_t count) noexcept;  // only from zero; nothing happens otherwise
   bool wait(sched::WaitReason reason, const void* object, std::int64_t deadline_ns) noexcept;  // false: the time limit
+  // For a select. False: it is zero. Else the waiter, which has a Choice, is queued, until it is woken from here or withdrawn.
+  bool enlist(sched::Waiter& waiter) noexcept;
+  void withdraw(sched::Waiter& waiter) noexcept;
 
  private:
   friend struct inspector;
+  bool note_waiting() noexcept;  // under the lock; false: it is zero
   static constexpr std::uint64_t kWaiting = 1, kOne = 2;  // kWaiting: set and cleared under the queue's lock
   std::atomic<std::uint64_t> state_;
   wait_queue queue_;

@@ -10,7 +10,7 @@
 //   -   if (waiter->choice == nullptr || waiter->choice->fire(waiter)) {
 //   +   if (waiter->choice == nullptr || waiter->choice->fire(waiter) || true) {
 // mutant: leaves_before_it_is_released in api/task_core.cc, caught by a_time_limit_and_the_end_compete
-//   -   while (!waiter.released.load_acquire()) sched_yield();                                    // pairs: task.released
+//   -   while (!joiner.released.load_acquire()) sched_yield();                                // pairs: task.released
 //   +
 // mutant: finishes_without_taking_over in api/task_core.cc, caught by one_side_destroys_the_state
 //   -   if (before == kAbandoned) return true;

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "sched/waiter.h"
+
+namespace weft::detail {
+
+// A waiter in a task's word (task_core.cc). `queued` says whether it has got there.
+struct Joiner : sched::Waiter {
+  base::Atom<bool> released{false};  // the goroutine's last word to one that was woken by others, or by its time limit
+};
+
+}  // namespace weft::detail
