@@ -20,6 +20,7 @@
 #                              model.api.x.MUTANT one for each `// mutant:` in it (tests/support/make_mutant.py)
 #   tools/lint/check_x.py      lint.x             static checks of the tree
 #   docs/guide.md              docs.guide         its code compiles
+#   tests/messages/            messages.wrong_use what compilers say of wrong uses: one sentence of ours
 #   tests/trace/run_traced.py  trace.NAME         a conformance or stress test or an example once more, traced: the trace must be valid
 #                              trace-quick.NAME   the same of tests, in one configuration: what `weft test` runs without --all
 #   tests/model/x.pml          spin.x.RUN         SPIN; one entry for each ` * run: NAME pass|fail FLAGS` line in it
@@ -364,6 +365,13 @@ if(WEFT_BUILD_TESTS AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CROSSCOMPILING AND we
   add_test(NAME docs.guide COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/docs/compile_guide.py"
     "${PROJECT_SOURCE_DIR}/docs/guide.md" "${PROJECT_SOURCE_DIR}/include" "${CMAKE_CXX_COMPILER}")
   weft_finish_test(docs.guide "" docs 120)
+endif()
+
+# What compilers say of wrong uses.
+if(WEFT_BUILD_TESTS AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CROSSCOMPILING AND weft_sanitizer STREQUAL "none")
+  add_test(NAME messages.wrong_use COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/messages/run.py"
+    "${PROJECT_SOURCE_DIR}/tests/messages/wrong_use.cc" "${PROJECT_SOURCE_DIR}/include" "${CMAKE_CXX_COMPILER}")
+  weft_finish_test(messages.wrong_use "" docs 600)
 endif()
 
 # The lints, so that a plain `ctest` in a build directory finds what they find (the weft command runs them first, by itself).
