@@ -8,7 +8,9 @@
 //   Zero        without kWaiting one CAS, the last access. With it, under the lock, together with taking all who wait: a
 //               waiter queues only after it has set kWaiting, under the lock, on a count that is not zero.
 //   Misuse      is seen before anything changes: nobody who waits sees a number that was never meant.
-//   Model       tests/model/api/countdown_test.cc explores this file.
+//   Select      queues a waiter whose Choice others may fire, too (enlist). Whoever drops it there has looked at its Choice under the
+//               lock; so withdraw() takes the lock even for a waiter that is gone from the list.
+//   Model       tests/model/api/countdown_test.cc and select_event_test.cc explore this file.
 namespace weft::detail {
 
 bool countdown::add(std::uint64_t n, std::uint64_t most) noexcept {
@@ -58,6 +60,11 @@ bool countdown::note_waiting() noexcept {
   return true;
 }
 
+void countdown::note_left() noexcept {
+  if (!sched::open(queue_).list.empty()) return;
+  state_.fetch_and(~kWaiting, std::memory_order_acq_rel);  // pairs: countdown.state
+}
+
 bool countdown::enlist(sched::Waiter& waiter) noexcept {
   sched::WaitQueue& queue = sched::open(queue_);
   queue.lock.lock();
@@ -72,7 +79,7 @@ void countdown::withdraw(sched::Waiter& waiter) noexcept {
   sched::WaitQueue& queue = sched::open(queue_);
   queue.lock.lock();
   queue.list.remove(waiter);
-  if (queue.list.empty()) state_.fetch_and(~kWaiting, std::memory_order_acq_rel);  // pairs: countdown.state
+  note_left();
   queue.lock.unlock();
 }
 
@@ -81,9 +88,7 @@ bool countdown::wait(sched::WaitReason reason, const void* object, std::int64_t 
   sched::WaitQueue& queue = sched::open(queue_);
   return sched::wait_unless(
       queue, reason, object, deadline_ns, [this] { return !note_waiting(); },
-      [this, &queue](bool) {
-        if (queue.list.empty()) state_.fetch_and(~kWaiting, std::memory_order_acq_rel);  // pairs: countdown.state
-      });
+      [this](bool) { note_left(); });
 }
 
 }  // namespace weft::detail

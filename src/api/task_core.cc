@@ -25,7 +25,7 @@
 //   Orders     task.word: the exchange releases the result to whoever reads `done` or finds it there, and acquires the waiter;
 //              task.released: after it the joiner's frame may go.
 //   Rejected   counting references: more locked operations for each join.
-//   Model      tests/model/api/join_test.cc explores this file.
+//   Model      tests/model/api/join_test.cc and select_event_test.cc explore this file.
 namespace weft::detail {
 namespace {
 

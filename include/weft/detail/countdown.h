@@ -38,6 +38,7 @@ class countdown {
  private:
   friend struct inspector;
   bool note_waiting() noexcept;  // under the lock; false: it is zero
+  void note_left() noexcept;     // under the lock, when a waiter has gone
   static constexpr std::uint64_t kWaiting = 1, kOne = 2;  // kWaiting: set and cleared under the queue's lock
   std::atomic<std::uint64_t> state_;
   wait_queue queue_;

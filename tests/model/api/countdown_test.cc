@@ -19,7 +19,7 @@
 //   -     if (count < n) return false;
 //   +     if (count < n) return state_.fetch_sub(n * kOne, std::memory_order_acq_rel), state_.fetch_add(n * kOne, std::memory_order_acq_rel), false;
 // mutant: keeps_the_mark in api/countdown.cc, caught by it_may_go_away_after_a_wait
-//   -         if (queue.list.empty()) state_.fetch_and(~kWaiting, std::memory_order_acq_rel);  // pairs: countdown.state
+//   -   state_.fetch_and(~kWaiting, std::memory_order_acq_rel);  // pairs: countdown.state
 //   +
 #include "weft/wait_group.h"
 
