@@ -30,7 +30,7 @@ int main() {
     for (const std::size_t width : {10u, 12u, 40u}) {
       weft::chan<char> characters;
       weft::chan<std::string> printer;
-      weft::go([characters, kText]() mutable {
+      weft::go([characters, kText] {
         for (char c : kText) characters.send(c);
         characters.close();
       });

@@ -22,7 +22,7 @@ int main() {
   weft::run([] {
     weft::chan<std::string> cards;
     weft::chan<char> characters;
-    weft::go([cards]() mutable {
+    weft::go([cards] {
       for (const char* card : {"one card", "and another", "", "the last"}) cards.send(card);
       cards.close();
     });

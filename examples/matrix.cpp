@@ -41,14 +41,14 @@ matrix multiply(const matrix& in, const matrix& a) {
     for (std::size_t j = 0; j < columns; ++j)
       weft::go(cell, a[i][j], across[i][j], down[i][j], across[i][j + 1], down[i + 1][j]);
   for (std::size_t i = 0; i < rows; ++i) {
-    weft::go([&in, i, west = across[i][0]]() mutable {
+    weft::go([&in, i, west = across[i][0]] {
       for (const auto& row : in) west.send(row[i]);
       west.close();
     });
     weft::go(sink, across[i][columns]);
   }
   for (std::size_t j = 0; j < columns; ++j)
-    weft::go([count = in.size(), north = down[0][j]]() mutable {
+    weft::go([count = in.size(), north = down[0][j]] {
       for (std::size_t k = 0; k < count; ++k) north.send(0);
     });
   matrix out(in.size());

@@ -17,22 +17,24 @@ using namespace std::chrono_literals;
 
 namespace {
 
+using numbers = weft::chan<long>;  // a stage gets one end of it, numbers::sender or numbers::receiver
+
 // False: cancelled, nobody wants it.
-bool send(const weft::context& ctx, const weft::chan<long>& out, long value) {
+bool send(const weft::context& ctx, const numbers::sender& out, long value) {
   return weft::select(weft::on_send(out, value), weft::on_recv(ctx.done())) == 0;
 }
 
 // Nothing: the channel is closed, or nobody wants to know.
-std::optional<long> receive(const weft::context& ctx, const weft::chan<long>& in) {
+std::optional<long> receive(const weft::context& ctx, const numbers::receiver& in) {
   std::optional<long> value;
   weft::select(weft::on_recv(in, [&](std::optional<long> v) { value = v; }), weft::on_recv(ctx.done()));
   return value;
 }
 
 // 1, 2, 3, ... as long as they are wanted.
-weft::chan<long> count(weft::group& stages) {
-  weft::chan<long> out;
-  stages.go([out](const weft::context& ctx) {
+numbers::receiver count(weft::group& stages) {
+  numbers out;
+  stages.go([out = numbers::sender(out)](const weft::context& ctx) {
     for (long n = 1; send(ctx, out, n); ++n) {
     }
   });
@@ -40,8 +42,8 @@ weft::chan<long> count(weft::group& stages) {
 }
 
 template <class F>
-weft::chan<long> transform(weft::group& stages, weft::chan<long> in, F f) {
-  weft::chan<long> out;
+numbers::receiver transform(weft::group& stages, numbers::receiver in, F f) {
+  numbers out;
   stages.go([in, out, f](const weft::context& ctx) {
     while (const auto value = receive(ctx, in))
       if (!send(ctx, out, f(*value))) break;
@@ -50,8 +52,8 @@ weft::chan<long> transform(weft::group& stages, weft::chan<long> in, F f) {
 }
 
 template <class F>
-weft::chan<long> filter(weft::group& stages, weft::chan<long> in, F keep) {
-  weft::chan<long> out;
+numbers::receiver filter(weft::group& stages, numbers::receiver in, F keep) {
+  numbers out;
   stages.go([in, out, keep](const weft::context& ctx) {
     while (const auto value = receive(ctx, in))
       if (keep(*value) && !send(ctx, out, *value)) break;
@@ -68,7 +70,7 @@ bool is_palindrome(long n) {
 
 void enough() {
   weft::group stages;
-  weft::chan<long> found = filter(stages, transform(stages, count(stages), square), is_palindrome);
+  const numbers::receiver found = filter(stages, transform(stages, count(stages), square), is_palindrome);
   std::printf("squares that read the same both ways:");
   for (int i = 0; i < 10; ++i) std::printf(" %ld", *found.recv());
   std::printf("\n");
@@ -76,7 +78,7 @@ void enough() {
 
 void failure() {
   weft::group stages;
-  weft::chan<long> found = transform(stages, count(stages), [](long n) {
+  const numbers::receiver found = transform(stages, count(stages), [](long n) {
     if (n == 1000) throw std::runtime_error("the stage cannot do 1000");
     return n;
   });
@@ -92,7 +94,7 @@ void failure() {
 void out_of_time() {
   const auto [limited, cancel] = weft::with_timeout(weft::context::background(), 50ms);
   weft::group stages(limited);
-  weft::chan<long> found = filter(stages, count(stages), [](long n) { return n < 0; });
+  const numbers::receiver found = filter(stages, count(stages), [](long n) { return n < 0; });
   if (!receive(stages.ctx(), found) && limited.err() == std::errc::timed_out)
     std::printf("no negative number was found in time\n");
 }

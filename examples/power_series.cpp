@@ -64,11 +64,11 @@ bool wanted(const series& f) { return weft::select(weft::on_recv(f.want), weft::
 template <class F>
 series make(F fill) {
   series out;
-  processes.go([out, fill]() mutable { fill(out); });
+  processes.go([out, fill] { fill(out); });
   return out;
 }
 
-void copy(const series& from, series& to) {
+void copy(const series& from, const series& to) {
   while (wanted(to)) to.coefficient.send(get(from));
 }
 
@@ -107,34 +107,34 @@ std::pair<series, series> twice(series f) {
 
 // The given coefficients, then zeros.
 series polynomial(std::vector<rational> coefficients) {
-  return make([=](series& out) {
+  return make([=](const series& out) {
     for (std::size_t n = 0; wanted(out); ++n)
       out.coefficient.send(n < coefficients.size() ? coefficients[n] : rational());
   });
 }
 series repeated(rational c) {
-  return make([=](series& out) {
+  return make([=](const series& out) {
     while (wanted(out)) out.coefficient.send(c);
   });
 }
 series add(series f, series g) {
-  return make([=](series& out) {
+  return make([=](const series& out) {
     while (wanted(out)) out.coefficient.send(get(f) + get(g));
   });
 }
 series scale(rational factor, series f) {
-  return make([=](series& out) {
+  return make([=](const series& out) {
     while (wanted(out)) out.coefficient.send(factor * get(f));
   });
 }
 series prepend(rational first, series f) {  // first + x f
-  return make([=](series& out) {
+  return make([=](const series& out) {
     if (wanted(out)) out.coefficient.send(first);
     copy(f, out);
   });
 }
 series derivative(series f) {
-  return make([=](series& out) {
+  return make([=](const series& out) {
     for (std::int64_t n = 0; wanted(out); ++n) {
       if (n == 0) get(f);
       out.coefficient.send(rational{n + 1} * get(f));
@@ -142,14 +142,14 @@ series derivative(series f) {
   });
 }
 series integral(rational constant, series f) {
-  return prepend(constant, make([=](series& out) {
+  return prepend(constant, make([=](const series& out) {
                    for (std::int64_t n = 1; wanted(out); ++n) out.coefficient.send(rational{1, n} * get(f));
                  }));
 }
 
 // (f0 + x F)(g0 + x G) = f0 g0 + x (f0 G + g0 F + x F G): a product that contains another, of what follows.
 series multiply(series f, series g) {
-  return make([=](series& out) {
+  return make([=](const series& out) {
     if (!wanted(out)) return;
     const rational f0 = get(f), g0 = get(g);
     out.coefficient.send(f0 * g0);
@@ -161,7 +161,7 @@ series multiply(series f, series g) {
 
 // f(g) = f0 + x G F(g), for a g = x G without a constant.
 series substitute(series f, series g) {
-  return make([=](series& out) {
+  return make([=](const series& out) {
     if (!wanted(out)) return;
     out.coefficient.send(get(f));
     const auto [g1, g2] = twice(g);
@@ -175,7 +175,7 @@ template <class F>
 series solve(F of) {
   series y;
   const auto [result, again] = twice(y);
-  processes.go([value = of(again), y]() mutable { copy(value, y); });
+  processes.go([value = of(again), y] { copy(value, y); });
   return result;
 }
 // y = exp(f), for an f without a constant: y' = y f', y(0) = 1

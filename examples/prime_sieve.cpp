@@ -34,7 +34,7 @@ int main() {
   weft::run([] {
     weft::chan<int> odd, print;
     weft::go(sieve, odd, print);
-    weft::go([odd]() mutable {
+    weft::go([odd] {
       for (int n = 3; n < kLimit; n += 2) odd.send(n);
       odd.close();
     });

@@ -41,7 +41,7 @@ int main() {
     std::atomic<int> inside{0}, visits{0}, crowded{0};
     weft::wait_group visitors;
     for (int i = 0; i < 100; ++i)
-      visitors.go([&, s = places]() mutable {
+      visitors.go([&, s = places] {
         for (int k = 0; k < 10; ++k) {
           s.p.send({});
           if (++inside > kPlaces) ++crowded;

@@ -30,7 +30,7 @@ void squash(weft::chan<char> west, weft::chan<char> east) {
 void show(std::string_view text) {
   weft::chan<char> west, east;
   weft::go(squash, west, east);
-  weft::go([text, west]() mutable {
+  weft::go([text, west] {
     for (char c : text) west.send(c);
     west.close();
   });

@@ -100,7 +100,7 @@ template <class T, Stage<T> S>
 void show(S stage, std::vector<T> values) {
   weft::chan<T> in, out;
   weft::wait_group running;
-  running.go([in, &values]() mutable {
+  running.go([in, &values] {
     for (T& value : values) in.send(std::move(value));
     in.close();
   });

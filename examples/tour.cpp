@@ -243,7 +243,7 @@ void filter(weft::chan<int> in, weft::chan<int> out, int prime) {
 int prime_by_sieve(int which) {
   weft::chan<int> numbers, rest = numbers;
   weft::chan<std::monostate> enough;
-  weft::go([numbers, enough]() mutable {
+  weft::go([numbers, enough] {
     for (int n = 2; weft::select(weft::on_send(numbers, n), weft::on_recv(enough)) == 0;) ++n;
     numbers.close();  // the end runs through the filters, and they end too
   });
@@ -286,7 +286,7 @@ void channels_and_select() {
   static constexpr int kRounds = 200'000;
   const double ping_pong = nanoseconds_each(kRounds, [] {
     weft::chan<int> ping, pong;
-    weft::go([ping, pong]() mutable {
+    weft::go([ping, pong] {
       for (int ball : ping) pong.send(ball);
     });
     for (int i = 0; i < kRounds; ++i) {

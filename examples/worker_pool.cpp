@@ -63,7 +63,7 @@ int main() {
     weft::chan<pending> in_order(8);  // so far may the jobs run ahead of the reader
     weft::wait_group workers;
     for (int i = 0; i < kWorkers; ++i) workers.go([jobs] { work(jobs); });
-    weft::go([jobs, in_order]() mutable {
+    weft::go([jobs, in_order] {
       for (const char* text : {"27", "1", "97", "6", "seven", "871", "12", "0", "6171", "2", "19", "837799"}) {
         weft::promise<int> result;
         in_order.send({text, result.get_future()});

@@ -17,7 +17,7 @@ static void send_recv_buffered(long count) {
 
 static void ping_pong(long count) {
   weft::chan<long> ping, pong;
-  auto other = weft::spawn([=]() mutable {
+  auto other = weft::spawn([=] {
     for (long i = 0; i < count; ++i) pong.send(*ping.recv());
   });
   for (long i = 0; i < count; ++i) {
@@ -30,7 +30,7 @@ static void ping_pong(long count) {
 static void select_waiting(long count) {
   weft::chan<long> left, right;
   auto senders = [&](weft::chan<long> channel) {
-    return weft::spawn([=]() mutable {
+    return weft::spawn([=] {
       for (long i = 0; i < count / 2; ++i) channel.send(i);
     });
   };

@@ -27,7 +27,7 @@ BENCHMARK(try_recv_empty)->Apply(on_one_and_two_ps);
 static void rendezvous(benchmark::State& state) {
   measure(state, [&] {
     weft::chan<long> ping, pong;
-    auto other = weft::spawn([=]() mutable {
+    auto other = weft::spawn([=] {
       while (auto value = ping.recv()) pong.send(*value);
     });
     for (auto _ : state) {

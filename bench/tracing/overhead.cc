@@ -45,11 +45,11 @@ void pipeline() {
   for (std::size_t i = 0; i <= kStages; ++i) links.emplace_back(16);
   weft::wait_group stages;
   for (std::size_t i = 0; i < kStages; ++i)
-    stages.go([in = links[i], out = links[i + 1]]() mutable {
+    stages.go([in = links[i], out = links[i + 1]] {
       for (std::uint64_t item : in) out.send(compute(item));
       out.close();
     });
-  stages.go([out = links[0]]() mutable {
+  stages.go([out = links[0]] {
     for (std::uint64_t i = 0; i < kItems; ++i) out.send(i);
     out.close();
   });

@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   const long count = args.get("count", 1'000'000);
   weft::run({.maxprocs = args.procs()}, [&] {
     weft::chan<long> ping, pong;
-    weft::go([=]() mutable {
+    weft::go([=] {
       for (long i = 0; i < count; ++i) pong.send(*ping.recv());
     });
     long sum = 0;

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   weft::run({.maxprocs = args.procs()}, [&] {
     std::vector<weft::chan<long>> links(static_cast<std::size_t>(tasks));
     for (std::size_t t = 0; t + 1 < links.size(); ++t)
-      weft::go([in = links[t], out = links[t + 1]]() mutable {
+      weft::go([in = links[t], out = links[t + 1]] {
         while (auto token = in.recv()) out.send(*token + 1);
         out.close();
       });

@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   weft::run({.maxprocs = args.procs()}, [&] {
     weft::chan<long> left, right;
     for (weft::chan<long> channel : {left, right})
-      weft::go([channel, half]() mutable {
+      weft::go([channel, half] {
         for (long i = 0; i < half; ++i) channel.send(i);
       });
     long sum = 0;

@@ -12,14 +12,14 @@ int main(int argc, char** argv) {
   weft::run({.maxprocs = args.procs()}, [&] {
     const double start = bench::now_ns();
     weft::chan<int> source;
-    weft::go([source]() mutable {
+    weft::go([source] {
       for (int i = 2;; ++i) source.send(i);
     });
     int prime = 0;
     for (long i = 0; i < primes; ++i) {
       prime = *source.recv();
       weft::chan<int> filtered;
-      weft::go([source, filtered, prime]() mutable {
+      weft::go([source, filtered, prime] {
         while (auto value = source.recv())
           if (*value % prime != 0) filtered.send(*value);
       });

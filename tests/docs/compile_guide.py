@@ -14,6 +14,7 @@ PROLOGUE = """\
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 #include <weft/io.h>
 #include <weft/net.h>
 #include <weft/trace.h>
