@@ -43,5 +43,6 @@ static void select_waiting(long count) {
 int main(int argc, char** argv) {
   const Paths paths = {
       {"send_recv_buffered", send_recv_buffered}, {"ping_pong", ping_pong}, {"select_waiting", select_waiting}};
-  return run_path(argc, argv, paths, [](void (*path)(long), long count) { weft::run({.maxprocs = 1}, [&] { path(count); }); });
+  return run_path(argc, argv, paths,
+                  [](void (*path)(long), long count) { weft::run({.maxprocs = 1}, [&] { path(count); }); });
 }

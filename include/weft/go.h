@@ -197,9 +197,8 @@ WEFT_ALWAYS_INLINE auto spawn(F&& f, A&&... arguments) {
   if constexpr (detail::is_startable<F, A...> && detail::is_deliverable<result>) {
     using state_type = detail::task_state<result>;
     detail::refuse_empty(f, "spawn");
-    return task<result>(
-        detail::launch_task<state_type>(detail::prepare_task(sizeof(state_type)),
-                                        detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
+    return task<result>(detail::launch_task<state_type>(
+        detail::prepare_task(sizeof(state_type)), detail::bind(std::forward<F>(f), std::forward<A>(arguments)...)));
   } else {
     return task<void>();
   }

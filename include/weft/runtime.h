@@ -39,8 +39,9 @@ struct stats {
   std::uint64_t same_processor = 0;                 // a goroutine was resumed on the P it last ran on
   std::uint64_t slots_stolen = 0, idle_runs = 0, locked_handoffs = 0, long_calls = 0, passive_sleeps = 0, spins = 0,
                 starts = 0;
-  std::uint64_t exiles = 0;      // of preempts_done: by signal, the goroutine went on computing without its P
-  std::uint64_t leases = 0;      // returns to user code of goroutines that block their thread in plain calls, their P up for others
+  std::uint64_t exiles = 0;  // of preempts_done: by signal, the goroutine went on computing without its P
+  std::uint64_t leases =
+      0;  // returns to user code of goroutines that block their thread in plain calls, their P up for others
   std::uint64_t injections = 0;  // of preempts_done: by signal, in the middle of the code (preemptible)
 };
 
@@ -63,8 +64,9 @@ void start() noexcept;
 // Returns what f returns, a reference, too.
 template <class F>
 decltype(auto) stop_the_world(F&& f) {
-  static_assert(std::is_invocable_v<F>, "weft::runtime::stop_the_world: the function must be callable without arguments: "
-                                        "capture what it needs in a lambda");
+  static_assert(std::is_invocable_v<F>,
+                "weft::runtime::stop_the_world: the function must be callable without arguments: "
+                "capture what it needs in a lambda");
   if constexpr (std::is_invocable_v<F>) {
     struct guard {
       guard() { detail::stop(); }

@@ -27,8 +27,9 @@ class single_flight {
 
   template <class F>
   V run(const K& key, F&& f) {
-    static_assert(gives_result<F>(), "weft::single_flight::run: the function must be callable without arguments, and "
-                                     "its result must convert to the V of single_flight<K, V>");
+    static_assert(gives_result<F>(),
+                  "weft::single_flight::run: the function must be callable without arguments, and "
+                  "its result must convert to the V of single_flight<K, V>");
     if constexpr (gives_result<F>()) {
       return share(key, std::forward<F>(f));
     } else {

@@ -56,7 +56,8 @@ bool countdown::note_waiting() noexcept {
   std::uint64_t state = state_.load(std::memory_order_acquire);  // pairs: countdown.state
   do {
     if (state < kOne) return false;
-  } while (!state_.compare_exchange_weak(state, state | kWaiting, std::memory_order_acq_rel));  // pairs: countdown.state
+  } while (
+      !state_.compare_exchange_weak(state, state | kWaiting, std::memory_order_acq_rel));  // pairs: countdown.state
   return true;
 }
 
@@ -87,8 +88,7 @@ bool countdown::wait(sched::WaitReason reason, const void* object, std::int64_t 
   if (is_zero()) return true;
   sched::WaitQueue& queue = sched::open(queue_);
   return sched::wait_unless(
-      queue, reason, object, deadline_ns, [this] { return !note_waiting(); },
-      [this](bool) { note_left(); });
+      queue, reason, object, deadline_ns, [this] { return !note_waiting(); }, [this](bool) { note_left(); });
 }
 
 }  // namespace weft::detail

@@ -40,7 +40,9 @@ __attribute__((noinline)) void operator delete[](void* memory) noexcept { std::f
 __attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 __attribute__((noinline)) void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 __attribute__((noinline)) void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-__attribute__((noinline)) void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
 
 namespace {
 

@@ -83,17 +83,19 @@ static_assert(has_all_of_chan<int> && has_all_of_chan<std::string> && has_all_of
               has_all_of_chan<std::vector<chan<int>>> && has_all_of_chan<std::monostate>);
 
 template <class C>
-concept can_receive = requires(const C c) { c.recv(); } || requires(const C c) { c.try_recv(); } ||
-                      requires(const C c) { c.begin(); } || requires(const C c) { on_recv(c); } ||
-                      requires(selector s, const C c) { s.recv(c); };
+concept can_receive =
+    requires(const C c) { c.recv(); } || requires(const C c) { c.try_recv(); } || requires(const C c) { c.begin(); } ||
+    requires(const C c) { on_recv(c); } || requires(selector s, const C c) { s.recv(c); };
 template <class C>
 concept can_send = requires(const C c) { c.send(1); } || requires(const C c) { c.close(); } ||
                    requires(const C c) { on_send(c, 1); } || requires(selector s, const C c) { s.send(c, 1); };
 static_assert(can_receive<chan<int>> && can_send<chan<int>>);
 static_assert(can_receive<chan<int>::receiver> && !can_send<chan<int>::receiver>);
 static_assert(!can_receive<chan<int>::sender> && can_send<chan<int>::sender>);
-static_assert(std::is_convertible_v<chan<int>, chan<int>::sender> && std::is_convertible_v<chan<int>&, chan<int>::receiver>);
-static_assert(!std::is_convertible_v<chan<int>::sender, chan<int>> && !std::is_convertible_v<chan<int>::receiver, chan<int>> &&
+static_assert(std::is_convertible_v<chan<int>, chan<int>::sender> &&
+              std::is_convertible_v<chan<int>&, chan<int>::receiver>);
+static_assert(!std::is_convertible_v<chan<int>::sender, chan<int>> &&
+              !std::is_convertible_v<chan<int>::receiver, chan<int>> &&
               !std::is_constructible_v<chan<int>, chan<int>::sender> &&
               !std::is_constructible_v<chan<int>::sender, chan<int>::receiver> &&
               !std::is_constructible_v<chan<int>::receiver, chan<int>::sender> &&

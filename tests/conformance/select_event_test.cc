@@ -42,7 +42,8 @@ TEST_P(SelectEvent, the_end_of_a_task_runs_its_case_with_its_value) {
     weft::task<int> ended = weft::spawn([] { return 42; });
     weft::chan<int> silent;
     int got = 0;
-    const std::size_t index = weft::select(weft::on_recv(silent), weft::on_join(ended, [&](int value) { got = value; }));
+    const std::size_t index =
+        weft::select(weft::on_recv(silent), weft::on_join(ended, [&](int value) { got = value; }));
     EXPECT_EQ(index, 1u);
     EXPECT_EQ(got, 42);
     EXPECT_FALSE(ended.joinable());
@@ -85,9 +86,9 @@ TEST_P(SelectEvent, what_a_task_threw_leaves_select) {
   weft::run([] {
     weft::task<int> failed = weft::spawn([]() -> int { throw std::runtime_error("failed"); });
     weft::chan<int> silent;
-    EXPECT_THROW(weft::select(weft::on_join(failed, [](int) { ADD_FAILURE() << "there is no value"; }),
-                              weft::on_recv(silent)),
-                 std::runtime_error);
+    EXPECT_THROW(
+        weft::select(weft::on_join(failed, [](int) { ADD_FAILURE() << "there is no value"; }), weft::on_recv(silent)),
+        std::runtime_error);
     EXPECT_FALSE(failed.joinable());
     weft::task<void> left = weft::spawn([] { weft::this_goroutine::exit(); });
     EXPECT_THROW(weft::select(weft::on_join(left), weft::on_recv(silent)), weft::goroutine_exited);
@@ -130,7 +131,8 @@ TEST_P(SelectEvent, a_joined_task_and_an_invalid_future_are_never_ready) {
     joined.join();
     weft::task<int> none;
     weft::future<int> invalid;
-    EXPECT_EQ(weft::select(weft::on_join(joined), weft::on_join(none), weft::on_ready(invalid), weft::on_default()), 3u);
+    EXPECT_EQ(weft::select(weft::on_join(joined), weft::on_join(none), weft::on_ready(invalid), weft::on_default()),
+              3u);
     EXPECT_EQ(weft::select(weft::on_join(joined), weft::on_ready(invalid), weft::on_timeout(1ms)), 2u);
     Told<int> first(1), second(2);
     second.end();
@@ -170,14 +172,16 @@ TEST_P(SelectEvent, handlers_of_futures_take_it_by_reference_by_value_or_not_at_
     bool called = false;
     EXPECT_EQ(weft::select(weft::on_ready(later, [&] { called = true; })), 0u);
     EXPECT_TRUE(called && later.valid());
-    EXPECT_EQ(weft::select(weft::on_ready(std::as_const(later), [](const auto& ready) { EXPECT_TRUE(ready.valid()); })), 0u);
+    EXPECT_EQ(weft::select(weft::on_ready(std::as_const(later), [](const auto& ready) { EXPECT_TRUE(ready.valid()); })),
+              0u);
     weft::future<int> kept;
     EXPECT_EQ(weft::select(weft::on_ready(later, [&](weft::future<int> taken) { kept = std::move(taken); })), 0u);
     EXPECT_EQ(kept.get(), 1);
     weft::promise<void> broken;
     weft::future<void> never = broken.get_future();
     broken = weft::promise<void>();
-    EXPECT_EQ(weft::select(weft::on_ready(never, [](auto& ready) { EXPECT_THROW(ready.get(), std::future_error); })), 0u);
+    EXPECT_EQ(weft::select(weft::on_ready(never, [](auto& ready) { EXPECT_THROW(ready.get(), std::future_error); })),
+              0u);
     weft::promise<std::string> given;
     given.set_value("text");
     std::string text;
@@ -258,9 +262,10 @@ TEST_P(SelectEvent, everything_competes_and_one_wins) {
       weft::task<void> setting = weft::spawn([&] { word.set_value(2); });
       weft::task<bool> sending = weft::spawn([&] { return values.send_for(3, 100ms); });
       const int before = joined + received + taken + late;
-      const std::size_t index = weft::select(
-          weft::on_join(ending, [&](int) { ++joined; }), weft::on_recv(values, [&](std::optional<int>) { ++received; }),
-          weft::on_ready(later, [&](auto& ready) { taken += ready.get() == 2; }), weft::on_timeout(1h, [&] { ++late; }));
+      const std::size_t index = weft::select(weft::on_join(ending, [&](int) { ++joined; }),
+                                             weft::on_recv(values, [&](std::optional<int>) { ++received; }),
+                                             weft::on_ready(later, [&](auto& ready) { taken += ready.get() == 2; }),
+                                             weft::on_timeout(1h, [&] { ++late; }));
       EXPECT_EQ(joined + received + taken + late, before + 1);
       EXPECT_EQ(ending.joinable(), index != 0);
       EXPECT_EQ(later.valid(), index != 2);
@@ -284,8 +289,8 @@ TEST_P(SelectEvent, time_limits_and_ends_compete) {
         word.set_value(1);
         return 1;
       });
-      const std::size_t index = weft::select(weft::on_join(ending), weft::on_ready(later),
-                                             weft::on_timeout(std::chrono::microseconds(30)));
+      const std::size_t index =
+          weft::select(weft::on_join(ending), weft::on_ready(later), weft::on_timeout(std::chrono::microseconds(30)));
       if (index == 0) {
         EXPECT_FALSE(ending.joinable());
       } else {
@@ -401,10 +406,10 @@ TEST_P(SelectEvent, reports_say_what_a_select_waits_for) {
     Told<int> told(1);
     weft::promise<int> word;
     weft::future<int> later = word.get_future();
-    weft::task<std::size_t> waiting = weft::spawn([&] {
-      return weft::select(weft::on_join(told.task), weft::on_ready(later));
-    });
-    const std::string end = "waits for the end of goroutine " + std::to_string(told.task.id().value()) + " or future (0x";
+    weft::task<std::size_t> waiting =
+        weft::spawn([&] { return weft::select(weft::on_join(told.task), weft::on_ready(later)); });
+    const std::string end =
+        "waits for the end of goroutine " + std::to_string(told.task.id().value()) + " or future (0x";
     EXPECT_TRUE(spin_until([&] { return dump_text().find(end) != std::string::npos; })) << end << '\n' << dump_text();
     word.set_value(1);
     EXPECT_EQ(waiting.join(), 1u);

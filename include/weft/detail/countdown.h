@@ -9,7 +9,7 @@
 namespace weft::sched {
 enum class WaitReason : std::uint8_t;
 struct Waiter;
-}
+}  // namespace weft::sched
 
 namespace weft::detail {
 
@@ -37,8 +37,8 @@ class countdown {
 
  private:
   friend struct inspector;
-  bool note_waiting() noexcept;  // under the lock; false: it is zero
-  void note_left() noexcept;     // under the lock, when a waiter has gone
+  bool note_waiting() noexcept;                           // under the lock; false: it is zero
+  void note_left() noexcept;                              // under the lock, when a waiter has gone
   static constexpr std::uint64_t kWaiting = 1, kOne = 2;  // kWaiting: set and cleared under the queue's lock
   std::atomic<std::uint64_t> state_;
   wait_queue queue_;

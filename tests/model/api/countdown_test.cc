@@ -13,8 +13,8 @@
 //   -     if (count > n || (state & kWaiting) == 0) {
 //   +     if (true) {
 // mutant: waits_without_saying_so in api/countdown.cc, caught by all_are_woken
-//   -   } while (!state_.compare_exchange_weak(state, state | kWaiting, std::memory_order_acq_rel));  // pairs: countdown.state
-//   +   } while (!state_.compare_exchange_weak(state, state, std::memory_order_acq_rel));
+//   -       !state_.compare_exchange_weak(state, state | kWaiting, std::memory_order_acq_rel));  // pairs: countdown.state
+//   +       !state_.compare_exchange_weak(state, state, std::memory_order_acq_rel));
 // mutant: takes_first_and_asks_later in api/countdown.cc, caught by misuse_is_seen_by_nobody_else
 //   -     if (count < n) return false;
 //   +     if (count < n) return state_.fetch_sub(n * kOne, std::memory_order_acq_rel), state_.fetch_add(n * kOne, std::memory_order_acq_rel), false;

@@ -231,7 +231,9 @@ struct AlwaysOneReady : WithEvents<2> {
   }
 };
 
-TEST(SelectEventModel, a_task_and_a_channel_compete) { EXPECT_TRUE(judge<TaskAndChannel<false>>(random_search(30'000))); }
+TEST(SelectEventModel, a_task_and_a_channel_compete) {
+  EXPECT_TRUE(judge<TaskAndChannel<false>>(random_search(30'000)));
+}
 TEST(SelectEventModel, a_task_and_a_channel_compete_on_a_thread) {
   EXPECT_TRUE(judge<TaskAndChannel<true>>(random_search(30'000)));
 }
