@@ -38,8 +38,9 @@ class task_core {
   bool withdraw(Joiner& joiner) noexcept;
 
   // The goroutine's side.
-  void begin() noexcept;                 // takes over the id
-  [[nodiscard]] bool finish() noexcept;  // wakes whoever waits; true: there is no task any more, the state is the caller's
+  void begin() noexcept;  // takes over the id
+  // Wakes whoever waits. True: there is no task any more, the state is the caller's.
+  [[nodiscard]] bool finish() noexcept;
   std::exception_ptr error;
 
   // The task's side has no use for it any more. True: the goroutine is done, the state is the caller's to destroy.
