@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <ucontext.h>
+#include <cstddef>
 #include <cstdint>
 
 namespace weft::arch {
@@ -19,6 +20,22 @@ inline InterruptedFrame interrupted_frame(const void* ucontext) noexcept {
   return {reinterpret_cast<const void*>(machine.pc), reinterpret_cast<const void*>(machine.regs[29])};
 #endif
 }
+
+// What else the signal has saved of the interrupted code, beside ucontext_t: null where it is part of that.
+struct SavedVectors {
+  const void* begin;
+  const void* end;
+};
+inline SavedVectors saved_vectors([[maybe_unused]] const void* ucontext) noexcept {
+#if defined(__x86_64__)
+  // The part that every processor has; pointers are kept in the low halves of vectors, if at all.
+  const auto* vectors = static_cast<const ucontext_t*>(ucontext)->uc_mcontext.fpregs;
+  return {vectors, vectors != nullptr ? vectors + 1 : nullptr};
+#else
+  return {nullptr, nullptr};
+#endif
+}
+constexpr std::size_t bytes_of_context() noexcept { return sizeof(ucontext_t); }
 
 // Is it what a handler of a signal returns to? Without call-frame information for these instructions (an emulator brings its own, without)
 // libgcc's unwinder knows them on aarch64, but may look for what they return to in the wrong place, and read anywhere: who walks

@@ -8,6 +8,8 @@
 
 #include "os/code_range.h"
 
+extern "C" int _dl_find_object(void*, void*) __attribute__((weak));
+
 namespace weft::os {
 namespace {
 
@@ -21,6 +23,8 @@ _Unwind_Reason_Code remember_caller(_Unwind_Context*, void*) {
 }
 
 }  // namespace
+
+bool finds_frames_without_lock() noexcept { return &_dl_find_object != nullptr; }
 
 void find_unwinder_code() noexcept { _Unwind_Backtrace(remember_caller, nullptr); }
 

@@ -15,4 +15,7 @@ void find_unwinder_code() noexcept;  // before there are such signals
 // For a frame of a walk: its address, and where its function begins.
 bool is_unwinder_code(std::uintptr_t pc, std::uintptr_t function) noexcept;
 
+// The unwinder finds frames by the C library's _dl_find_object, which takes no lock (glibc 2.35).
+bool finds_frames_without_lock() noexcept;
+
 }  // namespace weft::os
