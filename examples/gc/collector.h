@@ -4,8 +4,10 @@
 //
 //   Allocate   collected<T>(...) on any goroutine. Pointers to such objects may be kept in variables of goroutines, closures,
 //              globals and other collected objects; not in memory of malloc or new, into which the collector does not look.
-//   Collect    by a thread of its own. weft stops every goroutine at a safe point; those outside (in weft::blocking, or
-//              computing in code without checks) go on as threads, and are stopped by a signal while roots are scanned.
+//   Collect    by a thread of its own. weft stops every goroutine at a safe point, or in the middle of code without
+//              checks; those in weft::blocking go on as threads, and are stopped by a signal while roots are scanned.
+//   Lock       nobody is stopped while it allocates, with Boehm's lock, which the collection needs: a region without
+//              preemption.
 //   Why so     Boehm's own way to stop threads assumes that a thread stays on its stack. Goroutines do not: so the threads of
 //              the runtime are not registered with it, it never collects by itself, and the stacks come from for_each_root.
 #define GC_THREADS
@@ -32,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include <weft/go.h>
 #include <weft/runtime.h>
 
 namespace gc {
@@ -123,9 +126,14 @@ class collector {
       const std::lock_guard guard(mutex_);
       wanted_.notify_one();
     }
-    void* memory = GC_MALLOC(bytes);
+    void* memory = allocate_undisturbed(bytes);
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
+  }
+
+  static void* allocate_undisturbed(std::size_t bytes) {
+    const weft::no_preempt region;
+    return GC_MALLOC(bytes);
   }
 
   // For a demonstration of what the roots are good for: the stacks of goroutines are not scanned.

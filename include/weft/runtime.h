@@ -60,8 +60,9 @@ void stop();
 void start() noexcept;
 }  // namespace detail
 
-// Every other goroutine is at a safe point, or outside without a P, while f runs.
-// Returns what f returns, a reference, too.
+// Every other goroutine stands still while f runs: at a safe point, or in the middle of code that never gives way.
+// Those in weft::blocking go on until their call ends. f must want no lock that goroutines lock, but in no_preempt
+// regions; malloc and stdio are as usual. Returns what f returns, a reference, too.
 template <class F>
 decltype(auto) stop_the_world(F&& f) {
   static_assert(std::is_invocable_v<F>,
@@ -80,7 +81,7 @@ decltype(auto) stop_the_world(F&& f) {
 struct root_range {
   const void* begin;
   const void* end;
-  int thread;  // not 0: the goroutine is outside; this thread may be changing the range, and keeps more in its registers
+  int thread;  // not 0: it is in a call, on this thread, which may change the range, and keeps more in its registers
 };
 
 namespace detail {

@@ -5,6 +5,7 @@
 
 #include "os/thread_usage.h"
 #include "sched/handoff.h"
+#include "sched/hold.h"
 #include "sched/preempt.h"
 
 namespace weft::sched {
@@ -89,6 +90,7 @@ void end_lease(Machine& m) noexcept {
   Goroutine* g = os::current_g();
   m.leased.store_relaxed(false);
   m.exiled.store_relaxed(false);
+  end_hold(m);
   scheduler.exiles.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
   judge(g, m.lease_usage, os::thread_usage());
   const std::uint8_t long_calls = g->habits.long_calls;

@@ -10,6 +10,7 @@
 #include "os/current.h"
 #include "os/note.h"
 #include "os/thread_usage.h"
+#include "sched/hold.h"
 #include "sched/lock_owner.h"
 #include "sched/runnable.h"
 
@@ -47,6 +48,15 @@ struct WalkedStack {
   void* pcs[kMax];
   std::size_t count = 0;
   bool asleep = false;  // in a system call
+};
+
+// An exile's turns, as sysmon has seen them.
+struct ExileTurn {
+  std::int64_t since_ns = 0;    // of its turn, or of its wait for one
+  std::int64_t sampled_ns = 0;  // 0: not yet
+  std::int64_t cpu_ns = 0;      // its thread's CPU time then
+  bool waits = false;
+  bool computes = false;  // it had the CPU since the sample before, and does not sleep in a system call
 };
 
 struct alignas(base::kCacheLine) Machine {
@@ -88,6 +98,7 @@ struct alignas(base::kCacheLine) Machine {
   base::Atom<bool> exiled{false};  // its goroutine computes on without the P it had (preempt.h)
   base::Atom<bool> leased{false};  // the same, and sysmon takes that P only if the thread sleeps (lease.h)
   base::Atom<bool> probed{false};  // the signal on its way asks whether the thread sleeps (plain_call_watch.h)
+  Hold hold;                       // whether that must stand still
   base::Atom<std::int64_t> call_since_ns{0};
   base::Atom<bool> alive{false};
   std::uint32_t id = 0;
@@ -101,6 +112,9 @@ struct alignas(base::kCacheLine) Machine {
   Machine* free_next = nullptr;
   volatile std::uintptr_t* guard_slot = nullptr;   // this thread's stack guard; null: the thread is not there (yet, any more)
   volatile std::uint32_t* preempt_flag = nullptr;  // this thread's weft::detail::preempt_requested
+
+  // --- sysmon's (sched/exile_shares.h), of an exile ---
+  ExileTurn turn;
 };
 
 }  // namespace weft::sched

@@ -165,6 +165,7 @@ Machine* new_machine_locked(bool by_timer) noexcept {
     m->stole_at = 0;
     m->handed = Runnable();
     m->placement.store_relaxed(Placement::kAwake);
+    m->hold.word.store_relaxed(0);
     m->note.clear();
   } else {
     void* memory = os::reserve_permanent_memory(sizeof(Machine), "weft machine");  // as a Processor's

@@ -4,15 +4,15 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <unwind.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "arch/inject.h"
 #include "arch/interrupted_call.h"
-#include "arch/interrupted_frame.h"
 #include "arch/preempt_check.h"
 #include "arch/vector_state.h"
 #include "base/check.h"
@@ -20,18 +20,16 @@
 #include "base/sanitizer.h"
 #include "os/clock.h"
 #include "os/keep_errno.h"
-#include "os/linker_code.h"
-#include "os/unwind_lock.h"
-#include "os/unwinder_code.h"
 #include "sched/dispatch.h"
 #include "sched/foreign_frames.h"
 #include "sched/handoff.h"
+#include "sched/hold.h"
 #include "sched/hooks.h"
+#include "sched/interrupted_stack.h"
 #include "sched/lease.h"
 #include "sched/spawn.h"
 #include "sched/unwinding.h"
 #include "sched/user_call.h"
-#include "sched/walked_frame.h"
 #include "weft/detail/preemptible_scope.h"
 
 // All code of libweft.a is in sections of this name (cmake/GatherText.cmake); absent where that step was left out.
@@ -48,55 +46,30 @@ extern bool weft_checks_always_fire __attribute__((visibility("hidden")));  // a
 namespace weft::sched {
 namespace {
 
-constexpr std::size_t kLongestStack = 10'000;  // frames: about as many microseconds
-constexpr std::size_t kPausePerFrameUs = 16;   // after a walk in vain: walking takes a sixteenth of the time at most
-
-// From the signal handler outwards: past the handler's own frames, then user code only, then the function that calls it.
-//   Sanitizers  call functions of their own from everywhere, also from weft_goroutine_main, between any two steps of a switch:
-//               there a function that calls nothing but the goroutine's entry tells that it was the user's code that called.
-//   TSan        keeps a signal until the next call of its own functions, and has the handler called from there: without a signal
-//               frame, but its code stands between the handler's and that of the caller.
-//   Handlers    of other signals which this one has interrupted are no place to give way, as at checks (foreign_frames.h).
-struct StackWalk {
-  const detail::preemptible_scope* scope = nullptr;
-  bool left_handler = false;  // ours, for what was interrupted; the next one to be left is that of another signal
-  bool interrupted = false;   // the same, and with TSan also past its code
-  RuntimeFrames runtime{false};
-  bool clean = false;
-  bool own_code = true;  // from the scope inwards: of the scope's module
-  std::size_t frames = 0;
-  WalkedStack user;
-};
-
-_Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
-  StackWalk& walk = *static_cast<StackWalk*>(data);
-  const WalkedFrame frame(context);
-  const std::uintptr_t pc = frame.pc;
-  if (frame.leaves_handler && walk.left_handler) return _URC_END_OF_STACK;
-  walk.left_handler |= frame.interrupted;
-  walk.interrupted |= frame.interrupted || (WEFT_TSAN && !in_runtime(pc));
-  if (!walk.interrupted) return _URC_NO_REASON;
-  if (++walk.frames > kLongestStack) return _URC_END_OF_STACK;
-  // Nobody can tell where these go on.
-  if (os::is_unwinder_code(pc, frame.function) || os::is_linker_code(pc)) return _URC_END_OF_STACK;
-  if ((frame.interrupted && in_runtime(pc)) || !walk.runtime.next(pc, frame.function)) return _URC_END_OF_STACK;
-  if (!in_runtime(pc)) {
-    const bool inside = frame.interrupted || _Unwind_GetCFA(context) <= reinterpret_cast<std::uintptr_t>(walk.scope);
-    if (walk.scope != nullptr && inside)
-      walk.own_code &= pc - walk.scope->code_begin < walk.scope->code_end - walk.scope->code_begin;
-    if (walk.user.count < WalkedStack::kMax) walk.user.pcs[walk.user.count++] = reinterpret_cast<void*>(pc);
-    return _URC_NO_REASON;
-  }
-  walk.clean = frame.function == reinterpret_cast<std::uintptr_t>(&weft_goroutine_main);
-  return walk.clean ? _URC_END_OF_STACK : _URC_NO_REASON;
+bool is_wanted_exile(const Machine& m, const Goroutine* g, const Processor* p) noexcept {
+  return g != nullptr && p == nullptr && m.exiled.load_relaxed() && m.nested_calls == 0 &&
+         (m.hold.word.load_relaxed() & kHoldReasons) != 0;
 }
 
-StackWalk walk_interrupted_stack(const Goroutine* g) noexcept {
-  StackWalk walk;
-  walk.scope = g->preemptible;
-  const Unwinding unwinding;
-  if (unwinding.allowed() && __start_weft_text != nullptr) _Unwind_Backtrace(next_frame, &walk);
-  return walk;
+// For a stopping world: others ask seldom, and on a busy machine not while this thread has a CPU (hold.h).
+void ask_itself_again(Machine& m) noexcept {
+  constexpr std::int64_t kSoonNs = 30'000;
+  const auto pause = static_cast<std::int64_t>(m.walk_again_at - os::ticks());
+  const std::int64_t pause_ns = pause > 0 ? pause * 1000 / static_cast<std::int64_t>(os::ticks_per_us()) : 0;
+  m.hold.timer =
+      os::signal_self_after(std::max(kSoonNs, pause_ns), m.hold.timer, scheduler.preempt_signal.load_relaxed(), &scheduler);
+}
+
+void hold_exile(Machine& m, const Goroutine* g, const void* ucontext) noexcept {
+  constexpr std::size_t kPauseUs = 2;  // for each frame: half of the time it gets on
+  if (g->no_preempt == 0 && os::ticks() < m.walk_again_at && !Unwinding::ended()) return ask_itself_again(m);
+  const StackWalk walk = walk_if_possible(m, g, ucontext);
+  if (may_stand_still(m, g, walk, ucontext)) return stay_while_held(m, ucontext);
+  if (walk.clean) m.walk_again_at = os::ticks() + os::us_to_ticks(walk.frames * kPauseUs);
+  const Refusal reason = g->no_preempt != 0         ? Refusal::kForbidden
+                         : sleeps_in_call(ucontext) ? Refusal::kCall
+                                                    : Refusal::kPlace;
+  if (refuse_to_stay(m, reason)) ask_itself_again(m);
 }
 
 bool may_be_exiled(const Machine* m, const Goroutine* g, const Processor* p) noexcept {
@@ -259,7 +232,8 @@ int send_preempt_signal(int signal, std::int32_t thread) noexcept {
 }
 
 bool is_preempt_signal(const siginfo_t& info) noexcept {
-  return info.si_code == SI_QUEUE && info.si_pid == getpid() && info.si_value.sival_ptr == &scheduler;
+  const bool is_own = (info.si_code == SI_QUEUE && info.si_pid == getpid()) || info.si_code == SI_TIMER;  // hold.h
+  return is_own && info.si_value.sival_ptr == &scheduler;
 }
 
 void on_preempt_signal(void* ucontext) noexcept {
@@ -270,19 +244,18 @@ void on_preempt_signal(void* ucontext) noexcept {
   if (m == nullptr) return;
   const bool probed = m->probed.load_relaxed();
   if (probed) m->probed.store_relaxed(false);
+  if (is_wanted_exile(*m, g, p)) return hold_exile(*m, g, ucontext);
   if (!may_be_exiled(m, g, p)) return;  // it came too late
   const bool asked = p->attention.load_relaxed() != 0;
   const arch::CallState call = arch::interrupted_call_state(ucontext);
   const bool asleep = call == arch::CallState::kInside, was_asleep = probed && call == arch::CallState::kBehind;
   if (!asked && !(probed && (asleep || was_asleep))) return;  // computes: nobody has asked it to give way
-  const bool may_walk =
-      g->no_preempt == 0 && os::may_unwind_in_handler(m->tid) && !arch::returns_from_handler(ucontext) &&
-      os::ticks() >= m->walk_again_at;
-  StackWalk walk = may_walk ? walk_interrupted_stack(g) : StackWalk{};
+  StackWalk walk = walk_if_possible(*m, g, ucontext);
   if (!walk.clean) {
-    // Asked every millisecond, who has recursed deeply would do nothing but be looked at.
-    if (may_walk) m->walk_again_at = os::ticks() + os::us_to_ticks(walk.frames * kPausePerFrameUs);
     p->counters.bump(Counter::kPreemptsRefused);
+    if ((p->attention.load_relaxed() & kAttentionStop) == 0) return;
+    if (g->no_preempt == 0) return ask_itself_again(*m);
+    m->hold.last_refusal.store_relaxed(Refusal::kForbidden);
     return;
   }
   if (asleep || was_asleep) learn_plain_call(g);
@@ -294,6 +267,7 @@ void on_preempt_signal(void* ucontext) noexcept {
   }
   p->counters.bump(Counter::kPreemptsDone);
   p->counters.bump(Counter::kExiles);
+  m->hold.refusals.store_relaxed(0);
   m->exiled.store_relaxed(true);
   walk.user.asleep = asleep;
   m->interrupted = &walk.user;
@@ -301,6 +275,14 @@ void on_preempt_signal(void* ucontext) noexcept {
   m->interrupted = nullptr;
   arch::set_stack_guard(arch::kGiveWay);  // if there are checks after all, the next one is its return
   hooks.poke_sysmon();
+  // Others are waiting, that is why it was asked: its next turn comes when sysmon finds room for it.
+  if (!asleep && may_stand_still(*m, g, walk, ucontext)) stay_until_its_turn(*m, ucontext);
+}
+
+void ask_for_loan(Processor& p) noexcept {
+  scheduler.loan_wanted.store_relaxed(true);
+  p.attention.fetch_or_acq_rel(kAttentionPreempt);  // pairs: attention
+  ask_to_give_way(p);
 }
 
 std::int64_t cpu_time_of_machine(const Processor& p) noexcept {
@@ -335,6 +317,7 @@ Processor* return_from_exile() noexcept {
     return os::current_p();
   }
   m->exiled.store_relaxed(false);
+  end_hold(*m);
   scheduler.exiles.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
   Goroutine* g = os::current_g();
   const std::uint8_t long_calls = g->habits.long_calls;
@@ -357,12 +340,24 @@ void withdraw_offer(Machine& m) noexcept {
   m.guard_slot = nullptr;
   m.preempt_flag = nullptr;
   arch::set_stack_guard(0);  // the C library reuses the thread's control block as it is
+  os::delete_timer(std::exchange(m.hold.timer, os::kNoTimer));
+}
+
+// A region ends in which a signal came that somebody waits for: of a stopping world, to code without checks; or for
+// an exile to stand still.
+static bool was_refused_signal(Machine& m, const Processor* p) noexcept {
+  if (WEFT_LIKELY(m.hold.last_refusal.load_relaxed() != Refusal::kForbidden)) return false;
+  m.hold.last_refusal.store_relaxed(Refusal::kPlace);
+  return p != nullptr ? (p->attention.load_relaxed() & kAttentionStop) != 0
+                      : m.exiled.load_relaxed() && (m.hold.word.load_relaxed() & kHoldReasons) != 0;
 }
 
 void NonPreemptible::arm_again() noexcept {
   const Processor* p = os::current_p();
-  if (p == nullptr || p->attention.load_relaxed() == 0) return;
-  const Machine* m = os::current_m();
+  if (p != nullptr && p->attention.load_relaxed() == 0) return;
+  Machine* m = os::current_m();
+  if (m != nullptr && was_refused_signal(*m, p)) send_preempt_signal(scheduler.preempt_signal.load_relaxed(), m->tid);
+  if (p == nullptr) return;
   arch::set_stack_guard(arch::kGiveWay);
   if (m->preempt_flag != nullptr) *m->preempt_flag = 1;
 }

@@ -18,6 +18,8 @@
 //            and no handler of another signal, the goroutine becomes what a blocking call makes of it (handoff.h): the P's word says "in call", sysmon takes the
 //            P and gives it to another M, and the goroutine computes on as a plain thread. Its next call of the runtime
 //            (own_processor) is its return.
+//   Held     an exile counts against maxprocs, and stands still while the world does: it can be kept in the handler
+//            (hold.h).
 //   Inject   in a weft::preemptible scope the handler stops the goroutine itself, in the middle of its code (arch/inject.h): if
 //            every frame from the scope inwards is code of the scope's own module, so that no lock of the C library is held.
 //            It is resumed by the same thread: what the compiler keeps of the thread (errno, thread_locals) stays true.
@@ -60,6 +62,8 @@ std::int64_t cpu_time_of_machine(const Processor& p) noexcept;
 
 // The handler of that signal, on the interrupted thread.
 void on_preempt_signal(void* ucontext) noexcept;
+// Any thread: sysmon gets p to lie idle while an exile computes, at the next scheduling point of the M that runs it.
+void ask_for_loan(Processor& p) noexcept;
 
 // This thread's guard and flag may be set from now on; not any more.
 void offer_to_be_asked(Machine& m, volatile std::uint32_t* flag) noexcept;

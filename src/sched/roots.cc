@@ -1,19 +1,34 @@
 // SPDX-License-Identifier: MIT
 #include "sched/roots.h"
 
+#include <cstddef>
 #include <mutex>
 
+#include "arch/interrupted_frame.h"
+#include "sched/hold.h"
 #include "sched/scheduler.h"
 
 namespace weft::sched {
 namespace {
 
-// The thread that stands on g's stack; 0: none any more.
-int thread_on(const Goroutine* g) noexcept {
+// The M whose thread stands on g's stack; null: none any more. It is not going to end: the world is stopped.
+const Machine* machine_on(const Goroutine* g) noexcept {
   std::lock_guard guard(scheduler.machines_lock);
   for (const Machine* m = scheduler.all_machines; m != nullptr; m = m->all_next)
-    if (m->guard_slot != nullptr && m->current != nullptr && m->current->g == g) return m->tid;
-  return 0;
+    if (m->guard_slot != nullptr && m->current != nullptr && m->current->g == g) return m;
+  return nullptr;
+}
+
+// A goroutine outside. One that is held stands still, and its registers are where the signal has saved them.
+void visit_outside(Goroutine* g, void (*visit)(void*, const Root&), void* context) noexcept {
+  const Machine* m = machine_on(g);
+  const bool held = m != nullptr && is_held(m->hold);
+  visit(context, {g->stack_bottom, g + 1, m != nullptr && !held ? m->tid : 0});
+  if (!held) return;
+  const void* interrupted = m->hold.context.load_relaxed();
+  visit(context, {interrupted, static_cast<const std::byte*>(interrupted) + arch::bytes_of_context(), 0});
+  if (const arch::SavedVectors vectors = arch::saved_vectors(interrupted); vectors.begin != nullptr)
+    visit(context, {vectors.begin, vectors.end, 0});
 }
 
 // The visitor's own goroutine: what its callers keep in registers is spilled below `here`'s frame.
@@ -38,7 +53,7 @@ void visit_roots(void (*visit)(void* context, const Root& root), void* context) 
     if (sp != nullptr) {
       visit(context, {sp, g + 1, 0});
     } else {
-      visit(context, {g->stack_bottom, g + 1, thread_on(g)});
+      visit_outside(g, visit, context);
     }
   });
 }

@@ -120,6 +120,8 @@ struct Scheduler {
   base::Atom<bool> sysmon_slow{false};            // sysmon looks seldom: poke it when a call leaves work behind
   base::Atom<std::uint32_t> exiles{0};            // goroutines computing on without a P
   base::Atom<std::uint32_t> waiting_spinners{0};  // type 2: Ms without a P that look for one
+  base::Atom<bool> loan_wanted{false};   // sysmon wants a P to lie idle while an exile computes (exile_shares.h)
+  base::Atom<Processor*> lent{nullptr};  // that P: owned by who takes it from here
 
   // --- blocking calls, plain threads ---
   alignas(base::kCacheLine) base::Atom<std::int64_t> in_call{0};  // goroutines in calls whose P was taken away
@@ -130,6 +132,7 @@ struct Scheduler {
   // --- world (Rank::kWorld by way of world.h) ---
   base::Atom<std::uint32_t> stop_wait{0};
   os::Note stopped_note;
+  os::Note held_note;  // an exile stands still (hold.h)
   base::Atom<std::uint64_t> stw_count{0}, stw_last_ns{0}, stw_max_ns{0};
 };
 

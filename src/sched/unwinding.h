@@ -22,6 +22,7 @@ class Unwinding {
   Unwinding(const Unwinding&) = delete;
   bool allowed() const noexcept { return allowed_; }
 
+  static bool ended() noexcept { return (walks_.load_relaxed() & kEnded) != 0; }
   // For good; returns when nobody walks any more, or at the deadline.
   static void end(std::int64_t deadline_ns) noexcept;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sched/world.h"
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 
@@ -12,6 +13,8 @@
 #include "sched/dispatch.h"
 #include "sched/foreign_frames.h"
 #include "sched/handoff.h"
+#include "sched/hold.h"
+#include "sched/hooks.h"
 #include "sched/machines.h"
 #include "sched/preempt.h"
 #include "sched/trace_points.h"
@@ -24,6 +27,7 @@ namespace {
 constexpr std::int64_t kAskAgainNs = 100'000;
 constexpr std::uint64_t kSpinUs = 20;
 constexpr std::int64_t kSignalAfterNs = 2'000'000, kSignalAgainNs = 1'000'000;
+constexpr std::int64_t kWalkEndsNs = 20'000'000;  // at least so long the exit waits for who walks its stack
 
 // Whose turn it is to stop the world.
 class Turn {
@@ -92,6 +96,7 @@ void ask_everybody(const Processor* own) noexcept {
     if (Processor::status_of(word) == PStatus::kRunning && scheduler.settings.preempt) ask_to_give_way(p);
   }
   for (std::int32_t index; (index = scheduler.idle.pop()) >= 0;) mark_stopped(*scheduler.processors[index]);
+  if (Processor* lent = scheduler.lent.exchange_acq_rel(nullptr)) mark_stopped(*lent);  // pairs: scheduler.lent
   wake_passive(nullptr);
 }
 
@@ -174,6 +179,7 @@ void stop_the_world() noexcept {
   stopper.store_relaxed(own_name());
   forbid_preemption();  // else the others would be let run on our P
   begin_stop(os::kForever);
+  hold_exiles(kHoldWorld, os::kForever);
   arch::fiber_world_stopped();
 }
 
@@ -186,6 +192,7 @@ void start_the_world() noexcept {
   arch::fiber_world_starts();
   Processor* own = os::current_p();
   scheduler.world_stopping.store_seq_cst(false);  // pairs: world_stopping
+  let_exiles_go(kHoldWorld);
   for (std::uint32_t i = 0; i < maxprocs(); ++i)
     scheduler.processors[i]->attention.fetch_and_acq_rel(~std::uint32_t{kAttentionStop});  // pairs: attention
   for (std::uint32_t i = 0; i < maxprocs(); ++i) {
@@ -218,7 +225,8 @@ void stop_the_world_for_exit(std::int64_t limit_ns) noexcept {
   scheduler.exiting_thread = os::thread_id();
   scheduler.exiting.store_release(true);  // pairs: exiting
   if (our_turn) begin_stop(deadline);
-  Unwinding::end(os::now_ns() + limit_ns);
+  hold_exiles(kHoldExit, deadline);
+  Unwinding::end(std::max(deadline, os::now_ns() + kWalkEndsNs));
   if (m != nullptr && m->p != nullptr) release_processor(*m);
 }
 
@@ -229,6 +237,21 @@ bool ends_the_process() noexcept {
 void stay_out_of_the_way() noexcept {
   os::Note never;
   for (;;) never.wait();
+}
+
+// Sysmon wants a P to lie idle. False: somebody else has lent one.
+static bool lend_processor(Machine& m) noexcept {
+  if (!scheduler.loan_wanted.exchange_acq_rel(false)) return false;  // pairs: loan
+  if (m.spinning) {
+    m.spinning = false;
+    scheduler.idle.stop_spinning();
+  }
+  Processor& p = release_processor(m);
+  if (const Runnable slotted = p.slot.take())
+    scheduler.inject.push(slotted);  // nobody looks into the slot of an idle P
+  scheduler.lent.store_release(&p);  // pairs: scheduler.lent
+  hooks.poke_sysmon();
+  return true;
 }
 
 bool attend(Machine& m) noexcept {
@@ -244,7 +267,7 @@ bool attend(Machine& m) noexcept {
     return false;
   }
   p.attention.fetch_and_acq_rel(~std::uint32_t{kAttentionPreempt});  // pairs: attention
-  return true;
+  return !WEFT_UNLIKELY(scheduler.loan_wanted.load_relaxed()) || !lend_processor(m);
 }
 
 bool stop_if_world_stops(Processor& p) noexcept {

@@ -11,6 +11,7 @@
 #include "arch/restart_call.h"
 #include "base/check.h"
 #include "os/backtrace.h"
+#include "os/common_lock_code.h"
 #include "os/linker_code.h"
 #include "os/thread.h"
 #include "os/unwind_lock.h"
@@ -123,6 +124,7 @@ int install_preempt_signal(int wanted) {
   os::find_unwind_lock();
   os::find_unwinder_code();
   os::find_linker_code();
+  os::find_common_lock_code();
   return signal;
 }
 

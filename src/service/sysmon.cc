@@ -21,6 +21,7 @@
 #include "sched/dispatch.h"
 #include "sched/dump.h"
 #include "sched/dump_threads.h"
+#include "sched/exile_shares.h"
 #include "sched/handoff.h"
 #include "sched/hooks.h"
 #include "sched/machine_sleep.h"
@@ -68,6 +69,7 @@ class Sysmon {
       bool acted = false;
       if (!scheduler.exiting.load_relaxed() && !scheduler.world_stopping.load_relaxed())
         acted = look_at_processors(now);
+      shares_look_ns_ = shares_.look(now);
       sched::retry_wanted_thread();
       run_overdue_timers(now);
       help_neglected_work(now);
@@ -130,7 +132,8 @@ class Sysmon {
       }
     }
     // One is on its way to an M, but who has chosen that M is kept from ringing it: we ring.
-    if (stranded_processor_.lasts(unwired > scheduler.idle.look().idle(), now)) sched::ring_chosen_machines();
+    const std::uint32_t lent = shares_.has_loan() ? 1 : 0;  // that one lies idle on purpose
+    if (stranded_processor_.lasts(unwired > scheduler.idle.look().idle() + lent, now)) sched::ring_chosen_machines();
     return acted;
   }
 
@@ -154,6 +157,7 @@ class Sysmon {
     if (!exile && !wanted && now - seen.call_since < kRetakeIdleCallNs) return false;
     if (!sched::take_from_call(p, word)) return false;
     scheduler.shared_counters.add(Counter::kRetakes);
+    if (exile && shares_.keep(p, now)) return true;
     sched::hand_off(p, sched::Waker::kIndifferent);
     return true;
   }
@@ -222,9 +226,9 @@ class Sysmon {
       scheduler.shared_counters.add(Counter::kPreemptsRequested);
       p.attention.fetch_or_acq_rel(sched::kAttentionPreempt);  // pairs: attention
       sched::ask_to_give_way(p);
-      if (somebody_waits(p, now)) look_again_ns_ = now + kSignalAfterNs;
+      if (is_wanted(p, now)) look_again_ns_ = now + kSignalAfterNs;
       seen.cpu_ns = sched::cpu_time_of_machine(p);
-    } else if (now - seen.asked_at >= kSignalAfterNs && (somebody_waits(p, now) || is_blocked(p, now))) {
+    } else if (now - seen.asked_at >= kSignalAfterNs && (is_wanted(p, now) || is_blocked(p, now))) {
       seen.asked_at = now;
       sched::ask_to_give_way(p);  // the first time may have been just before a switch, which writes the guard
       sched::ask_by_signal(p);
@@ -246,6 +250,9 @@ class Sysmon {
   static bool somebody_waits(const Processor& p, std::int64_t now) {
     return has_work(p) || sched::work_exists(nullptr) || sched::next_timer_ns() <= now + scheduler.settings.slice_ns;
   }
+
+  // By those, or for an exile's turn.
+  bool is_wanted(const Processor& p, std::int64_t now) const { return somebody_waits(p, now) || shares_.wants_loan(); }
 
   // Every P is busy and has not looked at its timers: an idle or passive M takes over, or the next dispatch does.
   void run_overdue_timers(std::int64_t now) {
@@ -368,6 +375,10 @@ class Sysmon {
   }
 
   void rest(std::int64_t until, bool deep) {
+    if (shares_look_ns_ != sched::ExileShares::kNever) {  // exiles take turns although every P may be idle
+      until = std::min(until, shares_look_ns_);
+      deep = false;
+    }
     scheduler.sysmon_slow.store_relaxed(until - os::now_ns() > 1'000'000);
     if (deep) {
       scheduler.far_from_ns.store_relaxed(sched::TimerHeap::kNever);
@@ -394,6 +405,8 @@ class Sysmon {
   Neglect neglected_work_, stranded_processor_;
   std::int64_t period_ = kSlowNs;
   int quiet_rounds_ = 0, idle_rounds_ = 0;
+  sched::ExileShares shares_;
+  std::int64_t shares_look_ns_ = sched::ExileShares::kNever;
   Seen seen_[sched::kMaxProcessors];
 };
 

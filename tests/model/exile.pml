@@ -5,6 +5,9 @@
  *
  *   Safety    a P is used by one M at a time, also by code of the runtime that a signal interrupts; never more exiles than the limit;
  *             a goroutine that keeps its thread (foreign_frames.h) is run by no other; a stopped world has no P in use.
+ *   Holding   (HOLD, sched/hold.h) while the world is stopped, no exile takes a step of user code. It may refuse to
+ *             be held, as in the C library, and is asked again; it may come back to the runtime instead. The second
+ *             stop begins while it is about to leave the first.
  *   Progress  nothing comes to rest before everybody has ended: the worker runs although every P has its hog.
  *   Left out  how Ms sleep and wake (scheduler.pml): submitting wakes at once, and sysmon helps.
  *
@@ -24,6 +27,14 @@
  * run: no_signal fail -DNP=2 -DNO_SIGNAL
  * run: sender_counts fail -DNP=2 -DLIMIT=1 -DHOGS_END -DSENDER_COUNTS
  * run: no_return fail -DNP=1 -DNO_RETURN
+ * run: held pass -DNP=1 -DSTOP -DHOLD
+ * run: held_two_p pass -DNP=2 -DSTOP -DHOLD -DFEW
+ * run: held_twice pass -DNP=1 -DSTOP -DHOLD -DSTOPS=2 -DFEW
+ * run: nobody_held fail -DNP=1 -DSTOP -DHOLD -DNOT_HELD
+ * run: not_waited_for fail -DNP=1 -DSTOP -DHOLD -DNOT_WAITED_FOR
+ * run: asked_once fail -DNP=1 -DSTOP -DHOLD -DASKED_ONCE
+ * run: not_let_go fail -DNP=1 -DSTOP -DHOLD -DNOT_LET_GO
+ * run: leaves_without_cas fail -DNP=1 -DSTOP -DHOLD -DSTOPS=2 -DFEW -DNO_CAS
  * run: kept_run_elsewhere fail -DNP=2 -DKEEP -DRUN_ELSEWHERE
  */
 #ifndef LIMIT
@@ -65,6 +76,15 @@ bool out[NG];    /* without a P: may not touch one */
 bool world_stopping;
 byte stop_wait;
 bool world_stopped;
+bool refused[NM];
+
+#ifndef STOPS
+#define STOPS 1
+#endif
+#define WANTED 1 /* Hold::word: one reason, and kHeld */
+#define HELD 2
+bool exiled[NM];
+byte hold[NM];
 
 hidden byte y, z; /* within one step only */
 
@@ -102,6 +122,23 @@ inline submit(x) {
   fi
 }
 
+#ifdef HOLD
+/* stay_while_held(). A thread that waits on the futex has nothing to do until the word changes. */
+inline stay_while_held() {
+  do
+#ifdef NO_CAS
+  :: !(hold[me] & WANTED) -> hold[me] = 0; break
+#else
+  :: atomic { !(hold[me] & WANTED) -> hold[me] = 0; break }
+#endif
+  :: atomic { hold[me] == WANTED -> hold[me] = WANTED | HELD }
+  od
+}
+#define USER_STEP assert(!world_stopped)
+#else
+#define USER_STEP skip
+#endif
+
 /* on_preempt_signal(): on the interrupted thread, between two of its steps. What others see of it is the word. */
 inline handle_signal(inside_runtime) {
   atomic {
@@ -124,6 +161,7 @@ inline handle_signal(inside_runtime) {
           exiles++;
           assert(exiles <= LIMIT);
           out[g] = 1; /* leave_processor_in_call() */
+          exiled[me] = 1;
           call_p = p;
           p = NONE;
           release(call_p, me, IN_CALL + me)
@@ -200,12 +238,22 @@ runs:
 
 compute: /* user code without checks */
   do
+#ifdef HOLD
+  :: signalled[me] && exiled[me] && hold[me] != 0 ->
+     signalled[me] = 0;
+     if
+     :: true -> stay_while_held()
+     :: refused[me] == 0 -> refused[me] = 1 /* in the C library, once */
+     fi
+  :: signalled[me] && !(exiled[me] && hold[me] != 0) -> handle_signal(false)
+#else
   :: signalled[me] -> handle_signal(false)
-  :: !called[g] -> called[g] = 1; break
+#endif
+  :: atomic { !called[g] -> USER_STEP; called[g] = 1; break }
 #ifdef HOGS_END
   :: break /* it may have been enough */
 #else
-  :: done[WORKER] -> break
+  :: atomic { done[WORKER] -> USER_STEP; break }
 #endif
   od;
 
@@ -215,7 +263,7 @@ compute: /* user code without checks */
 #ifdef NO_RETURN
      goto inside;
 #endif
-     atomic { exiles--; x = call_p; call_p = NONE }
+     atomic { exiles--; exiled[me] = 0; x = call_p; call_p = NONE }
      atomic {
        if
 #ifdef NO_WORD_CHECK
@@ -319,9 +367,24 @@ end_watching:
   od
 }
 
+#ifdef HOLD
+#define SETTLED(m) (!exiled[m] || hold[m] == (WANTED | HELD))
+/* ask_exiles(), for one of them: the last signal has been seen, and it is not held. */
+inline ask_to_hold(m) {
+#ifdef ASKED_ONCE
+  atomic { exiled[m] && hold[m] == 0 -> hold[m] = WANTED; signalled[m] = 1 }
+#else
+  atomic { exiled[m] && hold[m] != (WANTED | HELD) && (!(hold[m] & WANTED) || !signalled[m]) ->
+           signalled[m] = (hold[m] & HELD -> signalled[m] : 1);
+           hold[m] = hold[m] | WANTED }
+#endif
+}
+#endif
+
 #ifdef STOP
 active proctype stopper() {
-  byte q;
+  byte q, stops;
+again:
   atomic {
     stop_wait = NP;
     world_stopping = 1
@@ -352,6 +415,18 @@ active proctype stopper() {
      (stop_wait == 0 || idle_ps != 0 || word[0] >= IN_CALL || word[NP - 1] >= IN_CALL)
   :: stop_wait == 0 -> break
   od;
+#if defined(HOLD) && !defined(NOT_HELD)
+  do /* hold_exiles() */
+  :: ask_to_hold(0)
+  :: ask_to_hold(1)
+  :: ask_to_hold(2)
+#ifdef NOT_WAITED_FOR
+  :: break
+#else
+  :: atomic { SETTLED(0) && SETTLED(1) && SETTLED(2) -> break }
+#endif
+  od;
+#endif
   atomic {
     world_stopped = 1;
     assert(holder[0] == NONE && holder[NP - 1] == NONE && idle_ps == 0)
@@ -366,6 +441,18 @@ active proctype stopper() {
     od;
     q = 0
   }
+#if defined(HOLD) && !defined(NOT_LET_GO)
+  atomic { /* let_exiles_go() */
+    hold[0] = hold[0] & HELD;
+    hold[1] = hold[1] & HELD;
+    hold[2] = hold[2] & HELD
+  }
+#endif
+  stops++;
+  if
+  :: stops < STOPS -> goto again
+  :: else
+  fi
 }
 #endif
 
@@ -375,7 +462,11 @@ init {
     run M(1);
     run M(2);
     submit(0);
+#ifdef FEW
+    done[1] = 1;
+#else
     submit(1);
+#endif
     submit(WORKER)
   }
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+
+#include "base/atomic.h"
+#include "os/self_signal.h"
+
+// Holding exiles: a goroutine that lost its P and computes on (preempt.h) is a plain thread, which nobody can ask to
+// stop but by signal. The handler of that signal waits, and with it the thread, for as long as anybody wants so.
+//   Who wants    sysmon, where the exile would use more CPUs than maxprocs (sched/exile_shares.h); a stopped world;
+//                the exit, for ever.
+//   Word         the reasons, and kHeld: the thread is in the handler. Reasons are set and cleared by those who have
+//                them, kHeld by the thread alone, and only in a CAS that sees the reasons: so who sees kHeld beside a
+//                reason of its own knows that the thread stays until that reason goes. (pairs: hold.word)
+//   Orders       thread: kHeld by CAS, release  --  holder: load, acquire: what the thread wrote before is seen.
+//                holder: reason cleared, release  --  thread: load, acquire: what was done meanwhile is seen by the
+//                thread.
+//   Where        only in user code (as exiles are made: nothing of the runtime, no handler on the stack), outside
+//                no_preempt regions, and where nobody else needs a lock that the thread may have: not in the C
+//                library, the dynamic linker, an allocator (os/common_lock_code.h). A thread that refuses is asked
+//                again; after kPatience refusals, and in a system call, it is enough that no function on the stack is
+//                known to lock. So long in the unwinder, through which no walk leads, is enough as well where that
+//                looks for frames without a lock.
+//   Locks        of the user's own stay locked: whoever runs while the world is stopped must not want one that
+//                goroutines lock, as it must not with goroutines that stopped at a check. Those held for maxprocs'
+//                sake have their turn again.
+//   Not held     goroutines in weft::blocking: they are outside by their own wish, and come back to a P or not at all.
+//   Rejected     SIGSTOP (stops the process), the freezer (needs rights), queueing the goroutine for a P with its
+//                thread, as injected ones are: it would need a P to let go of a lock that the P's user waits for in a
+//                no_preempt region.
+namespace weft::sched {
+
+struct Machine;
+
+enum HoldReason : std::uint32_t {
+  kHoldShare = 1,  // sysmon: not its turn
+  kHoldWorld = 2,  // the world is stopped
+  kHoldExit = 4,   // the process ends
+};
+inline constexpr std::uint32_t kHoldReasons = 7, kHeld = 8;
+
+enum class Refusal : std::uint8_t {
+  kPlace,      // it may have a lock that others need, or nobody can tell
+  kCall,       // the same, and it sleeps in a system call
+  kForbidden,  // no_preempt
+};
+
+// What others want of an exile's thread. Part of its Machine.
+struct Hold {
+  base::Atom<std::uint32_t> word{0};
+  base::Atom<std::uint32_t> refusals{0};  // since somebody wants it; written by the thread and by who begins to want
+  base::Atom<Refusal> last_refusal{Refusal::kPlace};
+  base::Atom<const void*> context{nullptr};  // the interrupted registers (ucontext_t); valid while held
+  // machines_lock: the last signal, what `refusals` was then, and since when it is wanted
+  std::int64_t asked_ns = 0, wanted_ns = 0;
+  std::uint32_t refusals_then = 0;
+  int timer = os::kNoTimer;  // the thread's own
+};
+inline constexpr std::uint32_t kPatience = 25;
+
+inline bool is_held(const Hold& hold) noexcept {
+  const std::uint32_t word = hold.word.load_acquire();  // pairs: hold.word
+  return (word & kHeld) != 0 && (word & kHoldReasons) != 0;
+}
+
+// --- the thread itself, in the handler ---
+// Until nobody wants it any more. `context`: of the handler.
+void stay_while_held(Machine& m, const void* context) noexcept;
+// The same, at its own wish until sysmon gives it a turn.
+void stay_until_its_turn(Machine& m, const void* context) noexcept;
+
+// Not here, for this reason. True: a stopped world or the exit waits for it, and the thread has to ask itself again: on a
+// busy machine nobody else would do so while it has a CPU.
+bool refuse_to_stay(Machine& m, Refusal reason) noexcept;
+// It is back in the runtime, where it need not be held.
+void end_hold(Machine& m) noexcept;
+
+// --- others ---
+// With machines_lock: m is wanted for this reason, and signalled if it is not held and the last signal was `again_ns`
+// ago. True: it is held.
+bool ask_to_hold(Machine& m, HoldReason reason, std::int64_t now, std::int64_t again_ns) noexcept;
+void let_go(Machine& m, HoldReason reason) noexcept;
+
+// For a stopped world (no P in use, so nobody becomes an exile meanwhile) and the exit: every exile but the caller is
+// held when this returns, or the deadline is over, or it has refused for long. False: not all.
+bool hold_exiles(HoldReason reason, std::int64_t deadline_ns) noexcept;
+void let_exiles_go(HoldReason reason) noexcept;
+// Those that are wanted by a stopped world or the exit and are not held yet are signalled once more. False: there are
+// none.
+bool remind_exiles(std::int64_t now) noexcept;
+
+}  // namespace weft::sched
