@@ -82,8 +82,8 @@ class context {
     if (state_ != nullptr) detail::release_context(state_);
   }
 
-  // The four change at one moment: a caller that sees one of them finds the others. What follows from a cancellation (contexts below,
-  // the stop token, functions) comes after it.
+  // The four change at one moment: a caller that sees one of them finds the others. What follows from a cancellation
+  // (contexts below, the stop token, functions) comes after it.
   chan<std::monostate> done() const;  // closed when the context is cancelled; nil for a context that never is
   bool cancelled() const noexcept;
   std::error_code err() const;  // errc::operation_canceled, errc::timed_out; none while not cancelled

@@ -44,7 +44,8 @@ class chan_core {
   chan_outcome send(void* value, std::int64_t deadline_ns);
   chan_outcome receive(void* storage, std::int64_t deadline_ns);
   bool close();
-  // The same in two steps, for who must not wake others yet: `released` is for sched::wake_all(). False: it was closed already.
+  // The same in two steps, for who must not wake others yet: `released` is for sched::wake_all(). False: it was closed
+  // already.
   bool close_silently(sched::WaitList& released) noexcept;
 
   std::size_t size() const noexcept { return count_.load_relaxed(); }

@@ -115,7 +115,8 @@ bool timer_chan::change(std::int64_t when, std::int64_t period, bool start) noex
 
 // --- what chan_core asks of a timer's channel ---
 
-// As receive_now(): the lock is released if it is done. Those who wait come first, except that a thread need not wait for them.
+// As receive_now(): the lock is released if it is done. Those who wait come first, except that a thread need not wait
+// for them.
 chan_outcome chan_core::receive_tick(void* storage) noexcept {
   auto* self = static_cast<timer_chan*>(this);
   for (;;) {

@@ -18,14 +18,16 @@
 //   Cancel     1 decided once under each context's lock: cause, channel; its children join the list of those still to do.
 //              2 with all of them decided, what may run the user's code: stop sources, functions. Nothing is allocated before
 //              that, no two contexts are locked at once, and no call is nested: any number of children, any depth.
-//   One moment a context is cancelled when its channel is closed: no other flag says so. So err(), cause() and cancelled() answer at the
-//              same moment as done(), whichever the caller asks first. error and cause are written before the close and never again:
-//              is_cancelled() acquires what the close released (chan.closed). The close happens under the context's lock, so that a
-//              context made below, a function or a watch registered, and a context_callback::stop() come before it or after it.
-//              What follows from it comes later, and a caller that sees it finds err() set: contexts below, watches, functions, the
-//              stop token. The receivers of the channel are woken after the lock, since there may be many.
-//   Rejected   a flag before the close: err() is set while done() is open. A flag after it: a receiver of done() finds no err(). Both flags,
-//              with err() waiting for the second: a reader that waits for a canceller without a CPU.
+//   One moment a context is cancelled when its channel is closed: no other flag says so. So err(), cause() and
+//              cancelled() answer at the same moment as done(), whichever the caller asks first. error and cause are
+//              written before the close and never again: is_cancelled() acquires what the close released (chan.closed).
+//              The close happens under the context's lock, so that a context made below, a function or a watch
+//              registered, and a context_callback::stop() come before it or after it. What follows from it comes later,
+//              and a caller that sees it finds err() set: contexts below, watches, functions, the stop token. The
+//              receivers of the channel are woken after the lock, since there may be many.
+//   Rejected   a flag before the close: err() is set while done() is open. A flag after it: a receiver of done() finds
+//              no err(). Both flags, with err() waiting for the second: a reader that waits for a canceller without a
+//              CPU.
 //   Time limit a function timer that knows the context through a Link, so that it keeps nobody alive; stopped by whatever
 //              cancels first, and with the context.
 //   Lingering  a context without handles is still wanted while somebody has its channel or stop token, or gave it a function, and

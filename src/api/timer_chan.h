@@ -4,25 +4,30 @@
 #include "sched/timer_heap.h"
 
 // The channel of a timer or ticker.
-//   Job        it has a time (when_ns_) instead of elements: a tick is there from then on until it is received. While goroutines wait the
-//              channel has an entry in a timer heap, which serves the first of them when the time has come: a tick wakes one.
-//   Invariants T1 a goroutine waits and the time is not for ever => the entry's time (armed_ns_) is not later. Earlier is fine: the
-//                 callback looks, and puts the entry where it belongs.
+//   Job        it has a time (when_ns_) instead of elements: a tick is there from then on until it is received. While
+//              goroutines wait the channel has an entry in a timer heap, which serves the first of them when the time
+//              has come: a tick wakes one.
+//   Invariants T1 a goroutine waits and the time is not for ever => the entry's time (armed_ns_) is not later. Earlier is
+//                 fine: the callback looks, and puts the entry where it belongs.
 //              T2 nobody waits => there is no entry. So an unused timer costs nothing, and hides no deadlock.
 //              Both hold whenever the lock is free and is_arming_ is false.
-//              T3 a tick is received once: by the waiter that is popped under the same lock, or by a caller that finds nobody waiting. A
-//                 waiter that was decided elsewhere (select, time limit) is dropped by pop(), and the tick goes to the next.
-//   Arming     the callback runs under the heap's lock and takes the channel's. So the entry is changed with the channel's lock free, by one
-//              at a time (is_arming_): it looks again under the lock until T1 and T2 hold. Others leave it to that one: what they have
-//              changed they changed under the lock, before it looks. The callback, which only comes while there is an entry, may put it
-//              back all the same: stop_timer() takes it off then. armed_ns_ is exact: stop_timer() returns when no callback runs,
-//              and a new entry is made only after that.
-//   Lifetime   whoever arms counts as a stray of the channel (chan_core.h). When the channel ends there is no entry (T2), and no callback
-//              that could still use it: after the callback's last access armed_ns_ says so, or stop_timer() has waited for it.
-//   Threads    plain ones do not wait for the heap, which needs an M: destructors at the exit and forked children have none. They wake up at
-//              the time by themselves, all that wait, and take the tick out of turn; who changes the time wakes them.
-//   Rejected   an entry for each waiter: each tick woke all of them, one got it (256 waiters: 256 switches a tick). Only the first waiter with
-//              an entry: a second switch for each tick, to make the next one the first.
+//              T3 a tick is received once: by the waiter that is popped under the same lock, or by a caller that finds
+//                 nobody waiting. A waiter that was decided elsewhere (select, time limit) is dropped by pop(), and the
+//                 tick goes to the next.
+//   Arming     the callback runs under the heap's lock and takes the channel's. So the entry is changed with the
+//              channel's lock free, by one at a time (is_arming_): it looks again under the lock until T1 and T2 hold.
+//              Others leave it to that one: what they have changed they changed under the lock, before it looks. The
+//              callback, which only comes while there is an entry, may put it back all the same: stop_timer() takes it
+//              off then. armed_ns_ is exact: stop_timer() returns when no callback runs, and a new entry is made only
+//              after that.
+//   Lifetime   whoever arms counts as a stray of the channel (chan_core.h). When the channel ends there is no entry
+//              (T2), and no callback that could still use it: after the callback's last access armed_ns_ says so, or
+//              stop_timer() has waited for it.
+//   Threads    (and goroutines without a P) do not wait for the heap, which needs an M: destructors at the exit and
+//              forked children have none. They wake up at the time by themselves, all that wait, and take the tick out
+//              of turn; who changes the time wakes them.
+//   Rejected   an entry for each waiter: each tick woke all of them, one got it (256 waiters: 256 switches a tick).
+//              Only the first waiter with an entry: a second switch for each tick, to make the next one the first.
 //   Model      tests/model/api/ticker_test.cc explores chan_timer.cc.
 namespace weft::detail {
 

@@ -53,8 +53,8 @@ bool waits_only(std::int64_t number) noexcept {
   }
 }
 
-// Where the kernel writes the rest of a sleep whose caller has no place for it. One for a thread: it sleeps once at a time, and a handler
-// that sleeps has ended the call it interrupted.
+// Where the kernel writes the rest of a sleep whose caller has no place for it. One for a thread: it sleeps once at a
+// time, and a handler that sleeps has ended the call it interrupted.
 thread_local constinit timespec rest_of_sleep __attribute__((tls_model("initial-exec"))){};
 
 // The registers of a sleep that is made again, which wait for the rest from now on.

@@ -7,10 +7,11 @@
 //   How       the interrupted code stands behind a `syscall` instruction with -EINTR as its result. The arguments are still in
 //             their registers, the number is in an instruction before, or on the stack. Only calls that have done nothing when they
 //             are interrupted are made again.
-//   Time      where the kernel says how much is left (select, ppoll, nanosleep) the rest is waited for; else (poll, epoll_wait,
-//             sockets with a time limit) the whole time again: who signals does so early in a call (service/sysmon.cc).
-//             A sleep whose caller does not want to know the rest (usleep) is made again in full once, with a place of ours for the
-//             rest; so it takes at most its time and what had passed before the first signal, however many follow.
+//   Time      where the kernel says how much is left (select, ppoll, nanosleep) the rest is waited for; else (poll,
+//             epoll_wait, sockets with a time limit) the whole time again: who signals does so early in a call
+//             (service/sysmon.cc). A sleep whose caller does not want to know the rest (usleep) is made again in full
+//             once, with a place of ours for the rest; so it takes at most its time and what had passed before the
+//             first signal, however many follow.
 //   aarch64   the number is still in its register, the first argument is not: arch/first_argument.h finds out.
 //   One place glibc from 2.41 on makes all of them in two functions. On x86-64 the number is an argument on the stack of the outer
 //             one, which is found by unwinding. On aarch64 nothing there keeps the first argument.

@@ -28,10 +28,11 @@ std::int32_t look_for_processor() noexcept {
   return index;
 }
 
-// A P has waited for a thread that could not be started (thread limit, or the system refuses). So this thread, which has just come back
-// from a call, may be the only one that can run what waits: timers and goroutines. Its own goroutine goes to the end of the global queue;
-// else goroutines that loop over calls would pass the threads there are among themselves for ever.
-//   No order   thread_wanted is only a hint: sysmon sets it again every time it finds work beside an idle P and has no thread for it.
+// A P has waited for a thread that could not be started (thread limit, or the system refuses). So this thread, which
+// has just come back from a call, may be the only one that can run what waits: timers and goroutines. Its own goroutine
+// goes to the end of the global queue; else goroutines that loop over calls would pass the threads there are among
+// themselves for ever.
+//   No order   thread_wanted is only a hint: sysmon sets it again whenever it finds work beside an idle P and no thread.
 //   Locked     a thread with a locked goroutine runs nothing else.
 void serve_others_first(const Goroutine* g) noexcept {
   if ((g->flags & kGLocked) == 0) give_way();

@@ -11,9 +11,10 @@
 // Memory of spawn records: magazines of 256 on each P, whole magazines exchanged with a shared list.
 //   Why magazines   a record is often freed on another P than it came from; moving them one by one back costs a locked
 //                   operation each (spawning a million on two Ps: 281 ns each without this return path, 21 with it).
-//   Single records  come from threads without a P and from the magazine of a P that disappears. They make up one magazine, which joins
-//                   the full ones as soon as it is full. So fewer than kMagazine free records are ever out of the Ps' reach,
-//                   and memory does not grow with the changes of maxprocs or with what plain threads give back.
+//   Single records  come from threads without a P and from the magazine of a P that disappears. They make up one
+//                   magazine, which joins the full ones as soon as it is full. So fewer than kMagazine free records are
+//                   ever out of the Ps' reach, and memory does not grow with the changes of maxprocs or with what plain
+//                   threads give back.
 namespace weft::sched {
 
 inline constexpr std::uint32_t kMagazine = 256;

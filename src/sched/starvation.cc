@@ -41,8 +41,8 @@ void Starvation::visit() noexcept {
   const std::int64_t now_ns = os::now_ns();
   const std::int64_t length = draw(now_ns);
   if (length == 0) return;
-  // Until a time, not for a time: our own signal restarts the call (arch/restart_call.h), every millisecond while the world is to stop.
-  // A signal may end it early: nobody counts on the length.
+  // Until a time, not for a time: our own signal restarts the call (arch/restart_call.h), every millisecond while the
+  // world is to stop. A signal may end it early: nobody counts on the length.
   const std::int64_t end_ns = now_ns + length;
   const timespec end{end_ns / 1'000'000'000, end_ns % 1'000'000'000};
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, nullptr);

@@ -46,8 +46,8 @@ class TimerHeap {
   // True: it is the earliest now, so somebody may have to wake up sooner.
   bool add(Timer* timer);
   bool add_sleeper(Goroutine* g, std::int64_t when_ns);
-  // From its own callback, under the lock: a later time. No watcher need be told: run_due() publishes the earliest time at its end, and
-  // until then every watcher sees the old one, which has come.
+  // From its own callback, under the lock: a later time. No watcher need be told: run_due() publishes the earliest time
+  // at its end, and until then every watcher sees the old one, which has come.
   void add_again(Timer* timer) { push(Entry::of(timer)); }
   // Runs what is due, at most `limit`, and returns how many; `woken` gets the sleepers. Never blocks on a heap somebody else is
   // working on when `try_only`.

@@ -6,8 +6,8 @@
 
 #include "support/runtime_test.h"
 
-// A context is cancelled at one moment: err(), cause(), cancelled() and done() answer together, and what follows from the cancellation
-// (contexts below, the stop token, functions) is never seen before it.
+// A context is cancelled at one moment: err(), cause(), cancelled() and done() answer together, and what follows from
+// the cancellation (contexts below, the stop token, functions) is never seen before it.
 namespace {
 
 using namespace weft::test;
@@ -18,7 +18,8 @@ WEFT_AT_ALL_CONFIGURATIONS(ContextOrder);
 
 bool is_closed(const context& ctx) { return ctx.done().try_recv().status == weft::chan_status::closed; }
 
-// What the first look of a plain thread finds that `sees` was true of: a thread, so that it looks while a single processor cancels.
+// What the first look of a plain thread finds that `sees` was true of: a thread, so that it looks while a single
+// processor cancels.
 template <class Sees, class Judge>
 void look_during_a_cancellation(const context& ctx, const weft::cancel_function& cancel, Sees sees, Judge judge) {
   std::atomic<bool> looks{false};
@@ -117,7 +118,9 @@ TEST_P(ContextOrder, tokens_and_functions_come_after_it) {
     for (int round = 0; round < scaled(20); ++round) {
       auto [ctx, cancel] = weft::with_cancel(context::background());
       const std::vector<context> children = make_children(ctx);
-      const auto look = [&too_early, one = ctx] { too_early += !one.err() || !is_closed(one) || one.cause() == nullptr; };
+      const auto look = [&too_early, one = ctx] {
+        too_early += !one.err() || !is_closed(one) || one.cause() == nullptr;
+      };
       weft::event ran;
       weft::after_func(ctx, [&] {
         look();

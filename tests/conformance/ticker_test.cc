@@ -138,7 +138,8 @@ TEST_P(Ticker, those_who_wait_are_served_in_turn) {
         const std::lock_guard guard(lock);
         order.push_back(i);
       });
-      EXPECT_TRUE(spin_until([&] { return waiting == i + 1 && weft::runtime::read_stats().running == 1; }));  // it has parked
+      const auto has_parked = [&] { return waiting == i + 1 && weft::runtime::read_stats().running == 1; };
+      EXPECT_TRUE(spin_until(has_parked));
     }
     for (int i = 0; i < kWaiters; ++i) {
       timer.reset(0ms);
@@ -152,7 +153,8 @@ TEST_P(Ticker, those_who_wait_are_served_in_turn) {
   });
 }
 
-// The first in the line is a select that another channel decides, or one whose time limit comes: the tick goes to the next.
+// The first in the line is a select that another channel decides, or one whose time limit comes: the tick goes to the
+// next.
 TEST_P(Ticker, a_tick_is_not_lost_when_the_first_in_the_line_leaves) {
   weft::run([] {
     for (int round = 0; round < scaled(200); ++round) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// At the thread limit, goroutines that loop over blocking calls share the threads with all others: sleepers, runnable goroutines, channels.
+// At the thread limit, goroutines that loop over blocking calls share the threads with all others: sleepers, runnable
+// goroutines, channels.
 // Arguments: parked goroutines with locked threads, microseconds of a call, goroutines that loop.
 // check: run WEFT_MAX_THREADS=4 WEFT_MAXPROCS=4 0 100 4
 // check: stdout ^ok

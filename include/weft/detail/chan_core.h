@@ -23,8 +23,8 @@ enum class chan_outcome : std::uint8_t { done, would_block, closed };
 
 class chan_core;
 
-// A timer's channel: no buffer, and an entry in a timer heap only while goroutines wait; each tick wakes the first of them. The
-// element is a steady_clock time in nanoseconds. period > 0: a ticker.
+// A timer's channel: no buffer, and an entry in a timer heap only while goroutines wait; each tick wakes the first of
+// them. The element is a steady_clock time in nanoseconds. period > 0: a ticker.
 chan_core* make_timer_chan(std::int64_t when_ns, std::int64_t period_ns);
 // True: it was started, and its value had not been received yet.
 bool set_timer_chan(chan_core* channel, std::int64_t when_ns, std::int64_t period_ns);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// api/context.cc and api/context_lifetime.cc as they ship: a context is cancelled at one moment, for all who ask, once, and with all below it;
-// what was registered runs once or was stopped; the last one out frees it, after everybody's last access. Not here: contexts that linger
-// for a channel or stop token only (Lingering is one object of the process, older than any execution).
+// api/context.cc and api/context_lifetime.cc as they ship: a context is cancelled at one moment, for all who ask, once,
+// and with all below it; what was registered runs once or was stopped; the last one out frees it, after everybody's
+// last access. Not here: contexts that linger for a channel or stop token only (Lingering is one object of the process,
+// older than any execution).
 //
 // mutant: closes_before_the_error_is_written in api/context.cc, caught by all_answers_change_at_one_moment
 //   -       state->error = error;

@@ -8,7 +8,7 @@
 // mutant: looks_and_queues_at_two_moments in api/select.cc, caught by both_values_arrive_once_on_a_thread
 //   -     const std::int64_t wake_at = when_to_wake();
 //   +     locks.unlock(), locks.lock(); const std::int64_t wake_at = when_to_wake();
-// mutant: waits_for_the_old_time_of_a_timer in api/select.cc, caught by a_timer_set_while_a_threads_select_queues_is_not_missed
+// mutant: waits_for_the_old_time_of_a_timer in api/select.cc, caught by a_timer_set_while_a_thread_queues_is_not_missed
 //   -     const std::int64_t wake_at = when_to_wake();
 //   +     locks.unlock(); const std::int64_t wake_at = when_to_wake(); locks.lock();
 // mutant: stays_on_the_lists_it_lost in api/select.cc, caught by both_values_arrive_once
@@ -266,7 +266,7 @@ struct TimerSetMeanwhile : OnTwoChannels<2, 0, true> {
 TEST(SelectModel, a_timer_set_while_a_select_queues_is_not_missed) {
   EXPECT_TRUE(judge<TimerSetMeanwhile<false>>(random_search(30'000)));
 }
-TEST(SelectModel, a_timer_set_while_a_threads_select_queues_is_not_missed) {
+TEST(SelectModel, a_timer_set_while_a_thread_queues_is_not_missed) {
   EXPECT_TRUE(judge<TimerSetMeanwhile<true>>(random_search(30'000)));
 }
 

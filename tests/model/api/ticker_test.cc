@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// api/chan_timer.cc as it ships, over chan_core.cc, select.cc and timer_heap.cc: a tick wakes one of those who wait, none is lost when the first
-// of them leaves, resets reach everybody, and no entry is left in a heap when nobody waits.
+// api/chan_timer.cc as it ships, over chan_core.cc, select.cc and timer_heap.cc: a tick wakes one of those who wait,
+// none is lost when the first of them leaves, resets reach everybody, and no entry is left in a heap when nobody waits.
 //
 // mutant: forgets_those_who_wait_on in api/chan_timer.cc, caught by a_tick_wakes_one
 //   -     self->heap.load_relaxed()->add_again(self);

@@ -113,7 +113,8 @@ class StandInAtom {
   }
   rl::atomic<T>& value() const {
     dawdle();
-    RL_ASSERT(is_made_ && !const_cast<const volatile bool&>(is_gone_));  // relacy does not notice: the storage is still there
+    // relacy does not notice: the storage is still there.
+    RL_ASSERT(is_made_ && !const_cast<const volatile bool&>(is_gone_));
     return hold_.value;
   }
 
