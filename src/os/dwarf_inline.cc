@@ -343,10 +343,10 @@ bool lies_in(const SourcePath& path, std::string_view directory) noexcept {
   return false;
 }
 
-// ".../include/weft/detail/launch.h", ".../include/c++/12/bits/std_mutex.h": no line that a user wrote.
-bool is_library_header(const SourcePath& path) noexcept {
-  return lies_in(path, "include/weft/") || lies_in(path, "include/c++/");
-}
+// ".../include/weft/go.h", ".../include/weft/detail/launch.h".
+bool is_own_header(const SourcePath& path) noexcept { return lies_in(path, "include/weft/"); }
+// ".../include/c++/12/bits/std_mutex.h": where weft is called by std::lock_guard and the like.
+bool is_library_header(const SourcePath& path) noexcept { return is_own_header(path) || lies_in(path, "include/c++/"); }
 
 }  // namespace
 
@@ -355,9 +355,9 @@ std::size_t find_inlined_calls(const InlineSections& sections, std::uint64_t add
   return InlineFinder(sections, address).find(out);
 }
 
-LineEntry leave_library_headers(const InlineSections& sections, const LineSections& lines, std::uint64_t address,
+LineEntry leave_own_headers(const InlineSections& sections, const LineSections& lines, std::uint64_t address,
                             const LineEntry& line) noexcept {
-  if (!is_library_header(source_path(lines, line.unit, line.file))) return line;
+  if (!is_own_header(source_path(lines, line.unit, line.file))) return line;
   LineEntry calls[32];
   const std::size_t count = find_inlined_calls(sections, address, calls);
   for (std::size_t i = 0; i < count; ++i) {

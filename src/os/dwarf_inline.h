@@ -8,10 +8,10 @@
 #include "os/dwarf_line.h"
 
 // From code that was inlined to the calls that brought it there, by .debug_info (DWARF 3 to 5).
-//   Job         the line of a goroutine's start, of a send or a lock is the user's, not the one in the header of weft or of the
-//               standard library (std::lock_guard) whose body stands there: .debug_line knows only the innermost.
+//   Job         the line of a goroutine's start, of a send or a lock is the user's, not the one in weft's header whose body stands
+//               there, nor that of a std::lock_guard in between: .debug_line knows only the innermost.
 //   How         the unit whose ranges hold the address is walked entry by entry: a lambda's body may stand inside a function that is
-//               elsewhere, so nothing can be left out. Some milliseconds for a large unit; asked for lines in such headers only.
+//               elsewhere, so nothing can be left out. Some milliseconds for a large unit; asked for lines in weft's headers only.
 //   Robustness  as dwarf_line.h: untrusted bytes, every step consumes input, nothing is allocated. Compressed or split debug
 //               information gives no answer.
 namespace weft::os {
@@ -28,8 +28,9 @@ struct InlineSections {
 std::size_t find_inlined_calls(const InlineSections& sections, std::uint64_t address,
                                std::span<LineEntry> out) noexcept;
 
-// `line`, or if that is in a header of weft or of the standard library the innermost call around it that is not.
-LineEntry leave_library_headers(const InlineSections& sections, const LineSections& lines, std::uint64_t address,
+// `line`, or if that is in one of weft's public headers the innermost call around it that is neither there nor in a header of
+// the standard library.
+LineEntry leave_own_headers(const InlineSections& sections, const LineSections& lines, std::uint64_t address,
                             const LineEntry& line) noexcept;
 
 // Any image with section(name).

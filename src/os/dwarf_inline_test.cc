@@ -83,12 +83,12 @@ TEST_F(InlinedCalls, are_none_where_nothing_was_inlined) {
   EXPECT_EQ(find_inlined_calls({}, address_of(outer().pc), calls), 0u);
 }
 
-TEST_F(InlinedCalls, are_left_only_from_headers_of_libraries) {
+TEST_F(InlinedCalls, are_left_only_from_headers_of_weft) {
   const std::uint64_t address = address_of(outer().pc);
   LineEntry calls[8];
   ASSERT_EQ(find_inlined_calls(sections_, address, calls), 2u);
   const LineEntry line{calls[0].unit, calls[0].file, kInnerLine};
-  EXPECT_EQ(leave_library_headers(sections_, lines_, address, line).line, kInnerLine) << "this file is none";
+  EXPECT_EQ(leave_own_headers(sections_, lines_, address, line).line, kInnerLine) << "this file is none";
 }
 
 TEST_F(InlinedCalls, of_damaged_files_end) {

@@ -286,7 +286,7 @@ void resolve(int module, const ElfImage& image) noexcept {
           frame.address >= sequence.high)
         continue;
       const auto line = find_line(sections, sequence, frame.address);
-      if (line) frame.line = leave_library_headers(inlined, sections, frame.address, *line);
+      if (line) frame.line = leave_own_headers(inlined, sections, frame.address, *line);
       frame.has_line = line.has_value();
     }
   }

@@ -136,7 +136,7 @@ class Module {
     }
     if (const auto found = lines_->find(address)) {
       const LineEntry entry =
-          leave_library_headers(inline_sections(image_), lines_->sections(), address, *found);
+          leave_own_headers(inline_sections(image_), lines_->sections(), address, *found);
       symbol.file = lines_->path(entry).to_string();
       symbol.line = entry.line;
     }

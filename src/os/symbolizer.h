@@ -9,8 +9,8 @@
 //               stripped dynamic symbols, in programs (PIE or not, static or not), shared libraries and the
 //               vdso.
 //   How         modules from dl_iterate_phdr, names from the symbol table of the file, lines from its
-//               .debug_line. Code inlined from headers of weft or the standard library has the line of
-//               the user's call (dwarf_inline.h).
+//               .debug_line. Code inlined from weft's own headers has the line of the user's call
+//               (dwarf_inline.h).
 //   Addresses   those that os/backtrace.h captures: for a return address the caller passes the address
 //               minus one, so that a call at the end of a function is not taken for the function after it.
 //   Cost        the first address in a module sorts its symbols and finds its line sequences (60 and 90 ms
