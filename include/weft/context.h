@@ -181,9 +181,10 @@ class context_callback {
 // Runs f in its own goroutine when the context is cancelled; at once if it is.
 template <class F>
 WEFT_ALWAYS_INLINE context_callback after_func(const context& when, F&& f) {
-  static_assert(detail::is_repeatable<F>,
-                "weft::after_func: the function must be callable without arguments, and copied or moved in: give it what "
-                "it needs by capturing it in a lambda");
+  static_assert(
+      detail::is_repeatable<F>,
+      "weft::after_func: the function must be callable without arguments, and copied or moved in: give it what "
+      "it needs by capturing it in a lambda");
   if constexpr (detail::is_repeatable<F>) {
     detail::refuse_empty(f, "after_func");
     return detail::call_when_cancelled(when, detail::store_function(std::forward<F>(f)),

@@ -19,13 +19,13 @@ namespace weft {
 // cancelled, as errgroup's: goroutines may still hold it, and it was the first round's. Who needs a new one makes a new group.
 class group {
   template <class F>
-  static constexpr bool is_member =
-      detail::is_kept<F> && (detail::is_callable_last<std::decay_t<F>, const context&> ||
-                             detail::is_callable_last<std::decay_t<F>>);
-#define WEFT_REFUSE_NONMEMBER(name, F)                                                                            \
-  static_assert(is_member<F>, name ": the function must be callable without arguments or with one const "         \
-                                   "weft::context&, and copied or moved in: give it the rest by capturing it in " \
-                                   "a lambda")
+  static constexpr bool is_member = detail::is_kept<F> && (detail::is_callable_last<std::decay_t<F>, const context&> ||
+                                                           detail::is_callable_last<std::decay_t<F>>);
+#define WEFT_REFUSE_NONMEMBER(name, F)                                                         \
+  static_assert(is_member<F>, name                                                             \
+                ": the function must be callable without arguments or with one const "         \
+                "weft::context&, and copied or moved in: give it the rest by capturing it in " \
+                "a lambda")
 
  public:
   group() : group(context::background()) {}

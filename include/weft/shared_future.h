@@ -47,6 +47,8 @@ class shared_future {
         detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return state.wait(deadline_ns); }));
   }
 
+  detail::future_core* core() const noexcept { return state_.get(); }  // for select; null: not valid
+
  private:
   static std::future_status status_of(bool ready) noexcept {
     return ready ? std::future_status::ready : std::future_status::timeout;

@@ -72,8 +72,7 @@ class timer {
   template <class Rep, class Period>
   WEFT_ALWAYS_INLINE bool reset(std::chrono::duration<Rep, Period> duration) {
     const std::int64_t when_ns = detail::deadline_in(duration);
-    if (function_ != nullptr)
-      return detail::reset_function_timer(function_, when_ns, detail::site_at(detail::here()));
+    if (function_ != nullptr) return detail::reset_function_timer(function_, when_ns, detail::site_at(detail::here()));
     if (!channel_) detail::throw_uninitialized_timer();
     return detail::set_timer_chan(channel_.core(), when_ns, 0);
   }
@@ -100,9 +99,10 @@ class timer {
 // Runs f in its own goroutine after the duration.
 template <class Rep, class Period, class F>
 WEFT_ALWAYS_INLINE timer after_func(std::chrono::duration<Rep, Period> duration, F&& f) {
-  static_assert(detail::is_repeatable<F>,
-                "weft::after_func: the function must be callable without arguments, as an lvalue (reset() runs it again), "
-                "and copied or moved in: give it what it needs by capturing it in a lambda");
+  static_assert(
+      detail::is_repeatable<F>,
+      "weft::after_func: the function must be callable without arguments, as an lvalue (reset() runs it again), "
+      "and copied or moved in: give it what it needs by capturing it in a lambda");
   if constexpr (detail::is_repeatable<F>) {
     return timer(detail::deadline_in(duration), timer::calling{"after_func", detail::site_at(detail::here())},
                  std::forward<F>(f));

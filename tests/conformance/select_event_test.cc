@@ -190,6 +190,25 @@ TEST_P(SelectEvent, handlers_of_futures_take_it_by_reference_by_value_or_not_at_
   });
 }
 
+TEST_P(SelectEvent, many_wait_for_one_shared_future) {
+  weft::run([] {
+    weft::promise<int> word;
+    const weft::shared_future<int> shared = word.get_future();
+    weft::chan<int> silent;
+    std::vector<weft::task<int>> waiting;
+    for (int i = 0; i < 10; ++i)
+      waiting.push_back(weft::spawn([&] {
+        int got = 0;
+        weft::select(weft::on_recv(silent), weft::on_ready(shared, [&](const auto& ready) { got = ready.get(); }));
+        return got;
+      }));
+    EXPECT_EQ(weft::select(weft::on_ready(shared), weft::on_timeout(1ms)), 1u);
+    word.set_value(6);
+    for (auto& one : waiting) EXPECT_EQ(one.join(), 6);
+    EXPECT_EQ(weft::wait_any(shared), 0u);
+  });
+}
+
 TEST_P(SelectEvent, what_stands_in_two_cases_is_delivered_once) {
   weft::run([] {
     Told<int> told(3);
@@ -364,6 +383,7 @@ TEST_P(SelectEvent, wait_any_names_one_that_is_ready) {
     EXPECT_EQ(weft::wait_any_for(1ms, first.task, second.task, later), std::nullopt);
     EXPECT_EQ(weft::wait_any_until(std::chrono::steady_clock::now(), first.task, later), std::nullopt);
     EXPECT_EQ(weft::wait_any_until(weft::time_point(), first.task, later), std::nullopt);
+    EXPECT_EQ(weft::wait_any_until(std::chrono::system_clock::now() + 1ms, first.task, later), std::nullopt);
     second.end();
     EXPECT_EQ(weft::wait_any(first.task, second.task, later), 1u);
     EXPECT_TRUE(second.task.joinable());  // it takes nothing

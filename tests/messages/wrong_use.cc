@@ -135,6 +135,15 @@ void use(weft::chan<int> c, weft::chan<int>::receiver in, weft::chan<int>::sende
   // case: group_go
   // says: weft::group::go: the function must be callable without arguments or with one const weft::context&
   group.go([](int) {});
+  // case: group_go_with_options
+  // says: weft::group::go: the function must be callable without arguments or with one const weft::context&
+  group.go({.name = "reader"}, [](int) {});
+  // case: group_try_go
+  // says: weft::group::try_go: the function must be callable without arguments or with one const weft::context&
+  static_cast<void>(group.try_go([](int) {}));
+  // case: wait_group_go_with_options
+  // says: weft::wait_group::go: the function must be callable without arguments
+  waited.go({.name = "reader"}, [](int) {});
   // case: blocking
   // says: weft::blocking: the function must be callable without arguments
   weft::blocking([](int) {});

@@ -24,8 +24,8 @@ decltype(auto) call_last(F& f, A&&... arguments) {
 
 // The function and its arguments are decay-copied, as std::thread's are.
 template <class F, class... A>
-inline constexpr bool is_kept = std::is_constructible_v<std::decay_t<F>, F> &&
-                                (std::is_constructible_v<std::decay_t<A>, A> && ...);
+inline constexpr bool is_kept =
+    std::is_constructible_v<std::decay_t<F>, F> && (std::is_constructible_v<std::decay_t<A>, A> && ...);
 template <class F, class... A>
 inline constexpr bool is_called_with =
     sizeof...(A) == 0 ? is_callable_last<std::decay_t<F>> : std::is_invocable_v<std::decay_t<F>, std::decay_t<A>...>;
@@ -52,22 +52,22 @@ struct result_of_start<F> {
 
 // Can join() hand it over?
 template <class T>
-inline constexpr bool is_deliverable =
-    std::is_void_v<T> || std::is_reference_v<T> || std::is_move_constructible_v<T>;
+inline constexpr bool is_deliverable = std::is_void_v<T> || std::is_reference_v<T> || std::is_move_constructible_v<T>;
 
 }  // namespace weft::detail
 
 // In the body of a template that starts F with A...
-#define WEFT_REFUSE_UNSTARTABLE(name, F, A)                                                                             \
-  static_assert(::weft::detail::is_kept<F, A>,                                                                          \
-                name ": the function and its arguments are copied, and one of these cannot be copied: std::move it in"); \
-  static_assert(!::weft::detail::is_kept<F, A> || ::weft::detail::is_called_with<F, A>,                                 \
-                name ": the function cannot be called with these arguments; it gets copies of them, as rvalues: take "  \
-                     "them by value, and pass std::ref(x) where it is to change x itself")
-#define WEFT_REFUSE_UNDELIVERABLE(name, T)        \
-  static_assert(::weft::detail::is_deliverable<T>, \
-                name ": the result must be void, a reference, or an object that can be moved; return a std::unique_ptr to it")
-#define WEFT_REFUSE_UNGROUPABLE(name, F)                                                                        \
-  static_assert(::weft::detail::is_startable<F>,                                                                \
-                name ": the function must be callable without arguments, and copied or moved in: give it what " \
-                     "it needs by capturing it in a lambda")
+#define WEFT_REFUSE_UNSTARTABLE(name, F, A)                                                                         \
+  static_assert(::weft::detail::is_kept<F, A>, name                                                                 \
+                ": the function and its arguments are copied, and one of these cannot be copied: std::move it in"); \
+  static_assert(!::weft::detail::is_kept<F, A> || ::weft::detail::is_called_with<F, A>, name                        \
+                ": the function cannot be called with these arguments; it gets copies of them, as rvalues: take "   \
+                "them by value, and pass std::ref(x) where it is to change x itself")
+#define WEFT_REFUSE_UNDELIVERABLE(name, T) \
+  static_assert(                           \
+      ::weft::detail::is_deliverable<T>,   \
+      name ": the result must be void, a reference, or an object that can be moved; return a std::unique_ptr to it")
+#define WEFT_REFUSE_UNGROUPABLE(name, F)                                                                   \
+  static_assert(::weft::detail::is_startable<F>, name                                                      \
+                ": the function must be callable without arguments, and copied or moved in: give it what " \
+                "it needs by capturing it in a lambda")
