@@ -35,7 +35,11 @@ function(weft_layer name)
     set(scope INTERFACE)
   endif()
   target_link_libraries(weft_${name} ${scope} weft_flags)
-  target_compile_options(weft_${name} ${scope} ${WEFT_SANITIZE_OPTIONS})
+  if(WEFT_TSAN_USERS)
+    target_compile_definitions(weft_${name} ${scope} WEFT_UNWATCHED_BY_TSAN)
+  else()
+    target_compile_options(weft_${name} ${scope} ${WEFT_SANITIZE_OPTIONS})
+  endif()
   foreach(lower IN LISTS arg_DEPENDS)
     target_link_libraries(weft_${name} ${scope} weft_${lower})
   endforeach()
@@ -51,11 +55,19 @@ weft_layer(policy DEPENDS sched)
 weft_layer(service DEPENDS sched)
 weft_layer(api DEPENDS policy service)
 weft_layer(runtime DEPENDS api)
+if(WEFT_TSAN_USERS)  # user_stop.cc says why
+  set_property(SOURCE "${PROJECT_SOURCE_DIR}/src/sched/user_stop.cc" APPEND PROPERTY COMPILE_OPTIONS ${WEFT_SANITIZE_OPTIONS})
+endif()
 
 if(WEFT_OBJECTS)
   add_library(weft STATIC ${WEFT_OBJECTS})
   set(scope PUBLIC)
   set_target_properties(weft PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME "weft${WEFT_LIBRARY_SUFFIX}")
+  if(WEFT_TSAN_USERS)
+    add_custom_command(TARGET weft POST_BUILD VERBATIM
+      COMMAND "${CMAKE_COMMAND}" -DARCHIVE=$<TARGET_FILE:weft> "-DNM=${CMAKE_NM}" "-DOBJCOPY=${CMAKE_OBJCOPY}"
+              -P "${PROJECT_SOURCE_DIR}/cmake/HideFromTsan.cmake")
+  endif()
   if(CMAKE_OBJCOPY AND CMAKE_OBJDUMP)
     add_custom_command(TARGET weft POST_BUILD VERBATIM
       COMMAND "${CMAKE_COMMAND}" -DARCHIVE=$<TARGET_FILE:weft> "-DOBJDUMP=${CMAKE_OBJDUMP}" "-DOBJCOPY=${CMAKE_OBJCOPY}"

@@ -12,6 +12,7 @@
 #include "weft/detail/change_bell.h"
 #include "weft/detail/clock.h"
 #include "weft/detail/deadline.h"
+#include "weft/detail/happens_before.h"
 #include "weft/detail/wait_queue.h"
 #include "weft/select.h"
 

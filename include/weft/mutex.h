@@ -6,6 +6,7 @@
 
 #include "weft/detail/clock.h"
 #include "weft/detail/deadline.h"
+#include "weft/detail/happens_before.h"
 #include "weft/detail/holder_hint.h"
 #include "weft/detail/wait_queue.h"
 
@@ -27,6 +28,7 @@ class mutex {
       lock_slow(detail::forever);
       return;
     }
+    detail::order_acquire(&state_);
     holder_.note(who);
   }
   bool try_lock() noexcept {
@@ -35,10 +37,12 @@ class mutex {
     if (!is_free(state) || !state_.compare_exchange_strong(state, (state & ~kOpen) | kLocked, std::memory_order_acquire,
                                                            std::memory_order_relaxed))  // pairs: mutex.state
       return false;
+    detail::order_acquire(&state_);
     holder_.note(who);
     return true;
   }
   void unlock() {
+    detail::order_release(&state_);
     if (state_.fetch_sub(kLocked, std::memory_order_release) != kLocked) [[unlikely]]  // pairs: mutex.state
       unlock_slow();
   }

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/detail/happens_before.h"
 #include "weft/detail/holder_hint.h"
 #include "weft/detail/wait_queue.h"
 
@@ -22,7 +23,11 @@ class once_flag {
   friend void call_once(once_flag& flag, F&& f, A&&... arguments);
 
   enum class state : std::uint8_t { untouched, running, done };
-  bool is_done() const noexcept { return state_.load(std::memory_order_acquire) == state::done; }  // pairs: once.state
+  bool is_done() const noexcept {
+    const bool is_over = state_.load(std::memory_order_acquire) == state::done;  // pairs: once.state
+    if (is_over) detail::order_acquire(&state_);
+    return is_over;
+  }
   bool begin() noexcept;  // true: the caller is to run the function
   void end(bool returned) noexcept;
 

@@ -8,6 +8,7 @@
 
 #include "weft/detail/clock.h"
 #include "weft/detail/deadline.h"
+#include "weft/detail/happens_before.h"
 #include "weft/detail/wait_queue.h"
 
 namespace weft {
@@ -29,8 +30,10 @@ class semaphore_core {
     std::uint64_t state = state_.load(std::memory_order_relaxed);
     while (state >= kOne) {
       if (state_.compare_exchange_weak(state, state - kOne, std::memory_order_acquire,  // pairs: semaphore.state
-                                       std::memory_order_relaxed))
+                                       std::memory_order_relaxed)) {
+        order_acquire(&state_);
         return true;
+      }
     }
     return false;
   }

@@ -6,6 +6,7 @@
 
 #include "weft/detail/clock.h"
 #include "weft/detail/deadline.h"
+#include "weft/detail/happens_before.h"
 #include "weft/detail/holder_hint.h"
 #include "weft/detail/wait_queue.h"
 
@@ -28,9 +29,11 @@ class shared_mutex {
   bool try_lock() noexcept {
     const std::uint32_t who = detail::self_hint();
     std::uint64_t free = 0;
-    if (!state_.compare_exchange_strong(free, kWriter, std::memory_order_acquire,  // pairs: shared_mutex.state
+    if (!state_.compare_exchange_strong(free, kWriter,
+                                        detail::unseen<std::memory_order_acquire>,  // pairs: shared_mutex.state
                                         std::memory_order_relaxed))
       return false;
+    follow_all();
     holder_.note(who);
     return true;
   }
@@ -45,7 +48,9 @@ class shared_mutex {
   }
   void unlock() {
     std::uint64_t alone = kWriter;
-    if (!state_.compare_exchange_strong(alone, 0, std::memory_order_release,  // pairs: shared_mutex.state
+    detail::order_release(&state_);
+    if (!state_.compare_exchange_strong(alone, 0,
+                                        detail::unseen<std::memory_order_release>,  // pairs: shared_mutex.state
                                         std::memory_order_relaxed)) [[unlikely]]
       unlock_slow();
   }
@@ -57,8 +62,10 @@ class shared_mutex {
   bool try_lock_shared() noexcept {
     std::uint64_t state = state_.load(std::memory_order_relaxed);
     while ((state & (kWriter | kWaiting)) == 0) {
-      if (state_.compare_exchange_weak(state, state + kReader, std::memory_order_acquire,  // pairs: shared_mutex.state
+      if (state_.compare_exchange_weak(state, state + kReader,
+                                       detail::unseen<std::memory_order_acquire>,  // pairs: shared_mutex.state
                                        std::memory_order_relaxed)) {
+        detail::order_acquire(&state_);
         detail::note_read(this);
         return true;
       }
@@ -75,9 +82,11 @@ class shared_mutex {
            detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return lock_shared_slow(deadline_ns); });
   }
   void unlock_shared() {
+    detail::order_release(&queue_);
     std::uint64_t state = state_.load(std::memory_order_relaxed);
     while (state >= kReader && ((state & kWaiting) == 0 || state >= 2 * kReader)) {
-      if (state_.compare_exchange_weak(state, state - kReader, std::memory_order_acq_rel,  // pairs: shared_mutex.state
+      if (state_.compare_exchange_weak(state, state - kReader,
+                                       detail::unseen<std::memory_order_acq_rel>,  // pairs: shared_mutex.state
                                        std::memory_order_relaxed)) {
         detail::forget_read(this);  // in the goroutine: the mutex may be gone
         return;
@@ -97,6 +106,11 @@ class shared_mutex {
   void unlock_shared_slow();
   void leave_waiting(std::uint64_t mine);
   void note(const sched::WaitList& admitted) noexcept;
+  // For TSan: a writer leaves word at state_, readers do at queue_, where only writers look: readers are in no order.
+  void follow_all() const noexcept {
+    detail::order_acquire(&state_);
+    detail::order_acquire(&queue_);
+  }
 
   std::atomic<std::uint64_t> state_{0};
   detail::wait_queue queue_;

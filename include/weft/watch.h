@@ -13,6 +13,7 @@
 #include "weft/detail/change_bell.h"
 #include "weft/detail/clock.h"
 #include "weft/detail/deadline.h"
+#include "weft/detail/happens_before.h"
 #include "weft/detail/wait_queue.h"
 #include "weft/mutex.h"
 #include "weft/select.h"
@@ -34,10 +35,13 @@ class watch_core {
   watch_core(const watch_core&) = delete;
 
   std::uint64_t version() const noexcept {
+    order_acquire(&state_);
     return state_.load(std::memory_order_acquire) / kOne;  // pairs: watch.state
   }
   bool closed() const noexcept {
-    return (state_.load(std::memory_order_acquire) & kClosed) != 0;  // pairs: watch.state
+    const bool is_over = (state_.load(unseen<std::memory_order_acquire>) & kClosed) != 0;  // pairs: watch.state
+    if (is_over) order_acquire(&state_);
+    return is_over;
   }
   const char* name() const noexcept { return queue_.name; }
   std::shared_ptr<const void> value(std::uint64_t* version = nullptr) const noexcept;

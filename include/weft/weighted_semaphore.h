@@ -7,6 +7,7 @@
 #include "weft/context.h"
 #include "weft/detail/clock.h"
 #include "weft/detail/deadline.h"
+#include "weft/detail/happens_before.h"
 #include "weft/detail/wait_queue.h"
 
 namespace weft {
@@ -45,8 +46,10 @@ class weighted_core {
     std::uint64_t state = state_.load(std::memory_order_relaxed);
     while ((state & kWaiting) == 0 && state / kOne >= n) {
       if (state_.compare_exchange_weak(state, state - n * kOne, std::memory_order_acquire,  // pairs: weighted.state
-                                       std::memory_order_relaxed))
+                                       std::memory_order_relaxed)) {
+        order_acquire(&state_);
         return true;
+      }
     }
     return false;
   }

@@ -2,6 +2,7 @@
 #include "weft/barrier.h"
 
 #include "sched/wait_queue.h"
+#include "weft/detail/happens_before.h"
 #include "weft/error.h"
 
 // Barrier: everything under the queue's lock, also the question whether the phase is over: so it may go away when the last
@@ -20,6 +21,8 @@ barrier_core::arrival barrier_core::arrive(std::ptrdiff_t n, std::ptrdiff_t drop
   missing_ -= n;
   expected_ -= dropped;
   const arrival result{phase_, missing_ == 0};
+  order_release(word_of(result.phase));
+  if (result.is_last) order_acquire(word_of(result.phase));
   queue.lock.unlock();
   return result;
 }
@@ -28,6 +31,7 @@ void barrier_core::complete() noexcept {
   sched::WaitQueue& queue = sched::open(queue_);
   sched::WaitList released;
   queue.lock.lock();
+  order_release(word_of(phase_));
   ++phase_;
   missing_ = expected_;
   take_all(queue.list, released);
@@ -36,9 +40,11 @@ void barrier_core::complete() noexcept {
 }
 
 bool barrier_core::wait(std::uint64_t phase, std::int64_t deadline_ns) noexcept {
-  return sched::wait_unless(
+  const bool is_over = sched::wait_unless(
       sched::open(queue_), sched::WaitReason::kBarrier, this, deadline_ns, [&] { return phase_ != phase; },
       [](bool) {});
+  if (is_over) order_acquire(word_of(phase));
+  return is_over;
 }
 
 }  // namespace weft::detail

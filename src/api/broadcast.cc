@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/cancellable_wait.h"
+#include "sched/user_call.h"
 #include "weft/error.h"
 
 // Broadcast.
@@ -40,6 +41,7 @@ std::size_t broadcast_core::send(std::shared_ptr<const void> value) {
     slot& own = at(end_++);
     std::swap(own.value, value);  // the one that falls out goes after the lock
     own.missing = receivers;
+    order_release(&own);
     take_all(queue.list, released);
     bell = bell_.take();
   }
@@ -53,6 +55,7 @@ std::size_t broadcast_core::send(std::shared_ptr<const void> value) {
 void broadcast_core::close() {
   sched::WaitQueue& queue = sched::open(queue_);
   sched::WaitList released;
+  order_release(&closed_);
   queue.lock.lock();
   closed_ = true;
   take_all(queue.list, released);
@@ -67,6 +70,7 @@ bool broadcast_core::closed() const noexcept {
   queue.lock.lock();
   const bool result = closed_;
   queue.lock.unlock();
+  if (result) order_acquire(&closed_);
   return result;
 }
 
@@ -109,13 +113,17 @@ void broadcast_core::unsubscribe(std::uint64_t next) noexcept {
     next = std::max(next, oldest());
     if (next < end && --at(next).missing == 0) gone = std::move(at(next).value);
     queue.lock.unlock();
+    sched::drop_by_user(gone);
   }
 }
 
 // Under the lock. True: `out` says what; it may be the end.
 bool broadcast_core::take_now(std::uint64_t& next, taken& out) noexcept {
   if (next == end_) {
-    if (closed_) out.status = chan_status::closed;
+    if (closed_) {
+      out.status = chan_status::closed;
+      order_acquire(&closed_);
+    }
     return closed_;
   }
   const std::uint64_t first = std::max(next, oldest());
@@ -123,6 +131,7 @@ bool broadcast_core::take_now(std::uint64_t& next, taken& out) noexcept {
   out.status = chan_status::received;
   next = first + 1;
   slot& from = at(first);
+  order_acquire(&from);
   if (--from.missing == 0) {
     out.value = std::move(from.value);
   } else {

@@ -120,6 +120,7 @@ __attribute__((always_inline)) inline void chan_core::take_from_buffer(void* to)
 // False: that sender's copy threw.
 __attribute__((always_inline)) inline bool chan_core::take_into_buffer(Waiter& sender) const noexcept {
   sender.success = true;
+  [[maybe_unused]] const OfSleeper element(order_);
   if (WEFT_UNLIKELY(sender.copy != nullptr)) return take_copy(sender, slot(send_index_), sched::kLockHeld);
   put_into_buffer(sender.element);
   return true;
@@ -137,6 +138,8 @@ __attribute__((always_inline)) inline bool chan_core::put_word(const void* value
   }
   send_index_ = after(index, capacity_);
   count_.store_release(count + 1);  // pairs: chan.count
+  order_.before_use(index);
+  order_.after_use(index);
   lock_.unlock_counted();
   return true;
 }
@@ -151,13 +154,32 @@ __attribute__((always_inline)) inline bool chan_core::get_word(void* storage) no
   }
   receive_index_ = after(index, capacity_);
   count_.store_release(count - 1);  // pairs: chan.count
+  order_.before_use(index);
+  order_.after_use(index);
   lock_.unlock_counted();
   return true;
 }
 
+__attribute__((always_inline)) inline void chan_core::pass_by_buffer([[maybe_unused]] Waiter& partner) noexcept {
+#if WEFT_TELLS_TSAN
+  if (!order_.is_buffered()) return;
+  const std::size_t index = send_index_;
+  send_index_ = receive_index_ = after(index, capacity_);
+  order_.before_use(index);
+  order_.after_use(index);
+  order_.use_by(index, partner);
+#endif
+}
+
 __attribute__((always_inline)) inline chan_outcome chan_core::pass(Waiter& partner, void* to, void* from) noexcept {
+  pass_by_buffer(partner);
   lock_.unlock_counted();
-  move(to, from);
+  order_.meets(partner);
+  {
+    [[maybe_unused]] const OfSleeper element(order_);
+    move(to, from);
+  }
+  order_.has_met(partner);
   partner.success = true;
   sched::wake(&partner);
   return chan_outcome::done;
@@ -167,7 +189,9 @@ __attribute__((always_inline)) inline chan_outcome chan_core::pass(Waiter& partn
 __attribute__((noinline)) bool chan_core::receive_copy(Waiter& sender, void* storage) noexcept {
   lock_.unlock();
   sender.success = true;
+  order_.meets(sender);
   const bool taken = take_copy(sender, storage, 1);
+  order_.has_met(sender);
   sched::wake(&sender);
   return taken;
 }
@@ -182,12 +206,16 @@ __attribute__((always_inline)) inline chan_outcome chan_core::send_now(void* val
   if (WEFT_UNLIKELY(refuses_sends())) {
     lock_.unlock();
     if (has_owner()) refuse_send();
+    order_acquire(this);
     return chan_outcome::closed;
   }
   if (Waiter* receiver = pop(receivers_)) {
     if (WEFT_LIKELY(copy == nullptr)) return pass(*receiver, receiver->element, value);
+    pass_by_buffer(*receiver);
     lock_.unlock();
+    order_.meets(*receiver);
     try {
+      [[maybe_unused]] const OfSleeper element(order_);
       const sched::NonPreemptible receiver_waits;
       copy(receiver->element, value);
     } catch (...) {  // the receiver was promised a value: it goes back and tries again
@@ -195,12 +223,14 @@ __attribute__((always_inline)) inline chan_outcome chan_core::send_now(void* val
       sched::wake(receiver);
       throw;
     }
+    order_.has_met(*receiver);
     receiver->success = true;
     sched::wake(receiver);
     return chan_outcome::done;
   }
   const std::size_t count = count_.load_relaxed();
   if (count == capacity_) return chan_outcome::would_block;
+  order_.before_use(send_index_);
   if (WEFT_UNLIKELY(copy != nullptr)) {
     try {
       const sched::NonPreemptible with_lock(sched::kLockHeld);
@@ -212,6 +242,7 @@ __attribute__((always_inline)) inline chan_outcome chan_core::send_now(void* val
   } else {
     put_into_buffer(value);
   }
+  order_.after_use(send_index_);
   send_index_ = after(send_index_, capacity_);
   count_.store_release(count + 1);  // pairs: chan.count
   lock_.unlock();
@@ -227,11 +258,14 @@ chan_outcome chan_core::try_send(void* value, void (*copy)(void*, const void*)) 
 
 // From the buffer, whose place the longest waiting sender gets.
 __attribute__((always_inline)) inline chan_outcome chan_core::receive_buffered(void* storage, std::size_t count) {
+  order_.before_use(receive_index_);
   take_from_buffer(storage);
+  order_.after_use(receive_index_);
   receive_index_ = after(receive_index_, capacity_);
   Waiter* failed = nullptr;
   while (Waiter* sender = pop(senders_)) {  // C2: there is room for one now
     if (WEFT_LIKELY(take_into_buffer(*sender))) {
+      order_.use_by(send_index_, *sender);
       send_index_ = after(send_index_, capacity_);
       lock_.unlock();
       if (failed != nullptr) sched::wake(failed);
@@ -257,6 +291,7 @@ __attribute__((always_inline)) inline chan_outcome chan_core::receive_now(void* 
   if (WEFT_UNLIKELY(is_timer())) return receive_tick(storage);
   if (was_closed()) {
     lock_.unlock();
+    order_acquire(this);
     return chan_outcome::closed;
   }
   return chan_outcome::would_block;
@@ -276,6 +311,7 @@ __attribute__((always_inline)) inline void chan_core::park_on(sched::WaitList& l
   waiter.who = sched::Sleeper(g);
   waiter.element = element;
   if (list.empty()) first_waiting_ = g;
+  order_.queues(waiter);
   if (trace::recording()) return sched::wait_traced(g, reason, this, list, waiter, lock_);
   sched::begin_wait_untold(g, reason, this);
   list.push(waiter);
@@ -340,6 +376,7 @@ __attribute__((noinline)) chan_outcome chan_core::send_to_select(sched::Goroutin
 __attribute__((noinline)) chan_outcome chan_core::send_parked(sched::Goroutine* g, void* value) {
   Waiter waiter;
   park_on(senders_, waiter, g, WaitReason::kChanSend, value);
+  woken(waiter);
   return waiter.success ? chan_outcome::done : chan_outcome::closed;
 }
 
@@ -355,12 +392,14 @@ chan_outcome chan_core::send_later(void* value, std::int64_t deadline_ns) {
   wait.attach(waiter);
   waiter.element = value;
   wait.begin();
+  order_.queues(waiter);
   senders_.push(waiter);
   lock_.unlock();
   if (!wait.wait()) {
     leave(true, waiter);
     return chan_outcome::would_block;
   }
+  woken(waiter);
   return waiter.success ? chan_outcome::done : chan_outcome::closed;
 }
 
@@ -404,6 +443,7 @@ __attribute__((noinline)) chan_outcome chan_core::receive_parked(sched::Goroutin
   Waiter waiter;
   park_on(receivers_, waiter, g, WaitReason::kChanReceive, storage);
   if (WEFT_UNLIKELY(waiter.retry)) return receive_slowly(storage, forever);
+  woken(waiter);
   return waiter.success ? chan_outcome::done : chan_outcome::closed;
 }
 
@@ -421,24 +461,29 @@ chan_outcome chan_core::receive_later(void* storage, std::int64_t deadline_ns) {
     wait.attach(waiter);
     waiter.element = storage;
     wait.begin();
+    order_.queues(waiter);
     receivers_.push(waiter);
     lock_.unlock();
     if (WEFT_UNLIKELY(is_timer())) arm();
-    const bool woken = wait.wait();
-    if (woken && WEFT_LIKELY(!waiter.retry)) return waiter.success ? chan_outcome::done : chan_outcome::closed;
-    if (!woken && wake_at == deadline_ns) {
+    const bool is_woken = wait.wait();
+    if (is_woken && WEFT_LIKELY(!waiter.retry)) {
+      woken(waiter);
+      return waiter.success ? chan_outcome::done : chan_outcome::closed;
+    }
+    if (!is_woken && wake_at == deadline_ns) {
       leave_any(false, waiter);
       return chan_outcome::would_block;
     }
     sched::calling_goroutine();  // before the lock, as above
     lock_.lock();  // a thread's, and a timer's time has come; or it was woken for something that failed: look again
-    if (!woken) take_off(receivers_, waiter);
+    if (!is_woken) take_off(receivers_, waiter);
     const chan_outcome outcome = receive_now(storage);
     if (outcome != chan_outcome::would_block) return outcome;
   }
 }
 
 void chan_core::destroy(chan_core* channel) noexcept {
+  order_acquire(&channel->references_);
   if (WEFT_UNLIKELY(channel->is_timer())) {  // without a buffer
     delete static_cast<timer_chan*>(channel);
     return;
@@ -450,6 +495,7 @@ void chan_core::destroy(chan_core* channel) noexcept {
 }
 
 void chan_core::release() noexcept {
+  order_release(&references_);
   if (references_.fetch_sub_acq_rel(1) != 1) return;  // pairs: chan.references (self)
   lock_.lock();
   const bool unused = is_unused();
@@ -474,6 +520,7 @@ bool chan_core::close() {
 }
 
 bool chan_core::close_silently(sched::WaitList& released) noexcept {
+  order_release(this);
   lock_.lock();
   if (was_closed()) {
     lock_.unlock();
@@ -533,7 +580,11 @@ bool close_chan(chan_core* channel) {
 }
 std::size_t chan_size(const chan_core* channel) noexcept { return channel->size(); }
 std::size_t chan_capacity(const chan_core* channel) noexcept { return channel->capacity(); }
-bool chan_closed(const chan_core* channel) noexcept { return channel->is_closed(); }
+bool chan_closed(const chan_core* channel) noexcept {
+  const bool is_closed = channel->is_closed();
+  if (is_closed) order_acquire(channel);
+  return is_closed;
+}
 
 void throw_send_on_closed() { throw logic_error("weft: send on a closed channel"); }
 void throw_close_of_closed() { throw logic_error("weft: close of a closed channel"); }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "api/chan_order.h"
 #include "base/atomic.h"
 #include "os/clock.h"
 #include "sched/channel_lock.h"
@@ -35,7 +36,8 @@ class chan_core {
         capacity_(capacity),
         buffer_(buffer),
         ops_(&ops),
-        name_(name) {}
+        name_(name),
+        order_(capacity) {}
   ~chan_core();
 
   // A context's channel (context.cc), before anybody else has it. close() is for the context, close_chan() for the user.
@@ -60,6 +62,14 @@ class chan_core {
 
   static void destroy(chan_core* channel) noexcept;
 
+  // For select: a waiter of this channel is queued; it was woken.
+  void queues(sched::Waiter& waiter) noexcept { order_.queues(waiter); }
+  void woken([[maybe_unused]] const sched::Waiter& waiter) const noexcept {
+#if WEFT_TELLS_TSAN
+    if (waiter.success) ChanOrder::woken(waiter);
+    if (!waiter.success || is_timer()) order_acquire(this);  // of whoever closed it, or set the timer
+#endif
+  }
   bool has_one_handle() const noexcept { return references_.load_relaxed() == 1; }
   void retain() noexcept { references_.fetch_add_relaxed(1); }
   void release() noexcept;
@@ -140,6 +150,8 @@ class chan_core {
   chan_outcome send_parked(sched::Goroutine* g, void* value);
   chan_outcome send_otherwise(void* value, std::int64_t deadline_ns);
   chan_outcome send_later(void* value, std::int64_t deadline_ns);
+  // Past the buffer, which is empty: as if the element had gone through it.
+  void pass_by_buffer(sched::Waiter& partner) noexcept;
   // Between our stack and that of a waiter that pop() has made ours.
   chan_outcome pass(sched::Waiter& partner, void* to, void* from) noexcept;
   chan_outcome send_to_receiver(sched::Goroutine* g, void* value, std::int64_t deadline_ns);
@@ -177,6 +189,7 @@ class chan_core {
   base::Atom<std::int64_t> when_ns_{os::kForever};
   std::int64_t period_ns_ = 0;
   const char* name_;
+  [[no_unique_address]] ChanOrder order_;
   bool is_started_ = false;  // a timer that has neither been stopped nor received, however far its time
 };
 

@@ -16,6 +16,7 @@ using sched::Waiter;
 
 timer_chan::timer_chan(const element_ops& ops, std::int64_t when, std::int64_t period) noexcept
     : chan_core(0, ops, nullptr, nullptr) {
+  order_release(static_cast<chan_core*>(this));
   callback = [](sched::Timer* due) { fire(due); };
   state_.store_relaxed(kTimers);
   is_started_ = true;
@@ -102,6 +103,7 @@ void timer_chan::take_threads(sched::WaitList& taken) noexcept {
 
 bool timer_chan::change(std::int64_t when, std::int64_t period, bool start) noexcept {
   sched::WaitList threads;
+  order_release(static_cast<chan_core*>(this));
   lock_.lock();
   const bool was_pending = is_started_;
   is_started_ = start;  // that it is a timer's does not change: selects read it without the lock
@@ -127,6 +129,7 @@ chan_outcome chan_core::receive_tick(void* storage) noexcept {
       sched::wake(first);
       lock_.lock();
     } else if (self->take_tick(storage)) {
+      order_acquire(this);
       self->settle_and_unlock();
       return chan_outcome::done;
     }

@@ -270,6 +270,7 @@ std::shared_ptr<context_hook> make_hook(stored_function function, std::int32_t s
 
 context_callback call_when_cancelled(const context& when, stored_function function, std::int32_t site) {
   std::shared_ptr<context_hook> hook = make_hook(function, site);
+  order_release(hook.get());
   context_state* state = nearest_cancellable(when.state_);
   bool too_late = false;
   if (state == nullptr) {

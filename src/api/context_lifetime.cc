@@ -20,6 +20,7 @@ void give_back(context_state* state, Reference given) noexcept {
   using State = context_state;
   while (state != nullptr) {  // a loop: chains of contexts are longer than stacks are deep
     State* parent = state->parent;
+    order_release(&state->references);
     std::uint64_t change = given == Reference::kHold ? -State::kHold : -State::kHandle;
     if (given == Reference::kHandleThatStays) change += State::kHold;
     bool was_last_handle = false;
@@ -30,6 +31,7 @@ void give_back(context_state* state, Reference given) noexcept {
       was_last_handle = is_last_handle;  // and stays so
     } while (!state->references.cas_acq_rel(before, before + change));  // pairs: context.references
     if (before + change == 0) {
+      order_acquire(&state->references);
       delete state;
       if (given == Reference::kHandleThatStays) given = Reference::kHandle;
     } else if (was_last_handle) {

@@ -10,6 +10,7 @@
 #include "os/ranked_mutex.h"
 #include "sched/user_call.h"
 #include "weft/context.h"
+#include "weft/detail/happens_before.h"
 #include "weft/time.h"
 
 // Contexts.
@@ -50,8 +51,15 @@ namespace weft::detail {
 struct context_hook {
   context_hook(stored_function what, std::int32_t where) noexcept : function(what), site(where) {}
   context_hook(const context_hook&) = delete;
-  ~context_hook() { function.destroy(); }
-  void run() { sched::call_user(function.use->call, function.storage); }
+  ~context_hook() {
+    order_acquire(this);
+    function.destroy();
+  }
+  void run() {
+    order_acquire(this);
+    sched::call_user(function.use->call, function.storage);
+    order_release(this);
+  }
 
   stored_function function;
   const std::int32_t site;       // where the user registered it
@@ -124,7 +132,7 @@ struct context_state {
   }
 
   // Of one that can be.
-  bool is_cancelled() const noexcept { return done.core()->is_closed(); }
+  bool is_cancelled() const noexcept { return chan_closed(done.core()); }
 
   // With the lock held.
   bool can_be_cancelled() const noexcept { return above != nullptr || has_own_end(); }

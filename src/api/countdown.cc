@@ -24,6 +24,7 @@ bool countdown::add(std::uint64_t n, std::uint64_t most) noexcept {
 
 bool countdown::subtract(std::uint64_t n) noexcept {
   sched::WaitQueue& queue = sched::open(queue_);
+  order_release(&state_);
   std::uint64_t state = state_.load(std::memory_order_relaxed);
   for (;;) {
     const std::uint64_t count = state / kOne;
@@ -87,8 +88,10 @@ void countdown::withdraw(sched::Waiter& waiter) noexcept {
 bool countdown::wait(sched::WaitReason reason, const void* object, std::int64_t deadline_ns) noexcept {
   if (is_zero()) return true;
   sched::WaitQueue& queue = sched::open(queue_);
-  return sched::wait_unless(
+  const bool is_over = sched::wait_unless(
       queue, reason, object, deadline_ns, [this] { return !note_waiting(); }, [this](bool) { note_left(); });
+  if (is_over) order_acquire(&state_);
+  return is_over;
 }
 
 }  // namespace weft::detail

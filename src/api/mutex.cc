@@ -51,6 +51,7 @@ bool mutex::lock_slow(std::int64_t deadline_ns) {
         if (state_.compare_exchange_weak(state, (state & ~kOpen) | kLocked,
                                          std::memory_order_acquire)) {  // pairs: mutex.state
           queue.lock.unlock();
+          detail::order_acquire(&state_);
           holder_.note(detail::self_hint());
           return true;
         }
@@ -75,6 +76,7 @@ bool mutex::lock_slow(std::int64_t deadline_ns) {
     if (waiter.success) {  // handed over
       // Back to barging as soon as waiting is short again: hand-over costs a switch each time.
       if (os::now_ns() - waiting_since < kHandOverAfterNs) state_.fetch_and(~kHandOver, std::memory_order_relaxed);
+      detail::order_acquire(&state_);
       return true;
     }
     if (try_lock()) return true;

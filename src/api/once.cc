@@ -17,6 +17,7 @@ bool once_flag::begin() noexcept {
         return true;
       },
       [](bool) {});
+  detail::order_acquire(&state_);
   const bool runs_it = is_mine || waiter.success;  // success: the one that ran it failed, and left it to us
   if (runs_it) holder_.note(detail::self_hint());
   return runs_it;
@@ -25,6 +26,7 @@ bool once_flag::begin() noexcept {
 void once_flag::end(bool returned) noexcept {
   sched::WaitQueue& queue = sched::open(queue_);
   sched::WaitList released;
+  detail::order_release(&state_);
   queue.lock.lock();
   if (returned) {
     state_.store(state::done, std::memory_order_release);  // pairs: once.state

@@ -10,6 +10,7 @@
 #include "base/cache_line.h"
 #include "os/spin_lock.h"
 #include "sched/scheduler.h"
+#include "weft/detail/happens_before.h"
 
 // Pool.
 //   Shards   each P has one, found by its number; the lock is the P's own and almost never contended, and makes it harmless that
@@ -67,12 +68,21 @@ pool_core::pool_core()
 
 pool_core::~pool_core() = default;
 
-bool pool_core::put(kind which, pool_node* node) noexcept { return shards_[place() % count_].put(which, node); }
+bool pool_core::put(kind which, pool_node* node) noexcept {
+  // Who gets an object comes after who has put it there. Spare nodes would put those who got others before, so TSan
+  // sees none.
+  if (WEFT_TELLS_TSAN && which == spare) return false;
+  order_release(node);
+  return shards_[place() % count_].put(which, node);
+}
 
 pool_node* pool_core::take(kind which) noexcept {
   const std::size_t own = place() % count_;
   for (std::size_t i = 0; i < count_; ++i)
-    if (pool_node* node = shards_[(own + i) % count_].take(which)) return node;
+    if (pool_node* node = shards_[(own + i) % count_].take(which)) {
+      order_acquire(node);
+      return node;
+    }
   return nullptr;
 }
 

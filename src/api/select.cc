@@ -77,6 +77,12 @@ countdown& future_of(const select_case& one) noexcept { return *static_cast<coun
 bool has_happened(const select_case& one) noexcept {
   return one.source == case_source::task ? task_of(one).done() : future_of(one).is_zero();
 }
+// For TSan: what has happened is followed by those who look at it.
+void follow([[maybe_unused]] const select_case& one) noexcept {
+#if WEFT_TELLS_TSAN
+  static_cast<void>(has_happened(one));
+#endif
+}
 bool enlist(const select_case& one, Joiner& joiner) noexcept {
   return one.source == case_source::task ? task_of(one).enlist(joiner) : future_of(one).enlist(joiner);
 }
@@ -305,9 +311,13 @@ class Select : public SelectTable {
     if (HasEvents) withdraw_from_events(waiters, winner);
     if (WEFT_UNLIKELY(winner == nullptr)) return no_case;
     if (WEFT_UNLIKELY(winner->retry)) return kAgain;
-    if (WEFT_UNLIKELY(error != nullptr)) std::rethrow_exception(error);
     const auto index = static_cast<std::size_t>(static_cast<const Room*>(winner) - waiters);
-    if (is_event(cases_[index])) return index;
+    if (!is_event(cases_[index])) cases_[index].channel->woken(*winner);
+    if (WEFT_UNLIKELY(error != nullptr)) std::rethrow_exception(error);
+    if (is_event(cases_[index])) {
+      follow(cases_[index]);
+      return index;
+    }
     if (WEFT_UNLIKELY(!winner->success) && cases_[index].is_send) throw_send_on_closed();
     cases_[index].received = winner->success;
     return index;
@@ -326,7 +336,9 @@ class Select : public SelectTable {
     waiter.element = one.element;
     waiter.copy = one.copy;
     waiter.error = &error;
-    if (!HasEvents || one.channel != nullptr) one.channel->waiters(one.is_send).push(waiter);
+    if (HasEvents && one.channel == nullptr) return;
+    one.channel->queues(waiter);
+    one.channel->waiters(one.is_send).push(waiter);
   }
 
   std::int64_t deadline_ns_;

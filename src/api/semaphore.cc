@@ -18,7 +18,7 @@ void throw_bad_number_of_permits() {
 
 bool semaphore_core::acquire_slow(std::int64_t deadline_ns) noexcept {
   sched::WaitQueue& queue = sched::open(queue_);
-  return sched::wait_unless(
+  const bool acquired = sched::wait_unless(
       queue, sched::WaitReason::kSemaphore, this, deadline_ns,
       [this] {
         std::uint64_t state = state_.load(std::memory_order_relaxed);
@@ -31,11 +31,14 @@ bool semaphore_core::acquire_slow(std::int64_t deadline_ns) noexcept {
       [this, &queue](bool) {
         if (queue.list.empty()) state_.fetch_and(~kWaiting, std::memory_order_acq_rel);  // pairs: semaphore.state
       });
+  if (acquired) order_acquire(&state_);
+  return acquired;
 }
 
 void semaphore_core::release(std::ptrdiff_t n, std::ptrdiff_t most) {
   sched::WaitQueue& queue = sched::open(queue_);
   sched::WaitList granted;
+  order_release(&state_);
   std::uint64_t state = state_.load(std::memory_order_relaxed);
   for (;;) {
     if (n < 0 || static_cast<std::uint64_t>(most - n) < state / kOne || n > most) {

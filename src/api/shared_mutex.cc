@@ -78,6 +78,8 @@ bool shared_mutex::wait_for_turn(std::uint64_t mine, std::uint64_t in_the_way, s
         }
       });
   sched::wake_all(admitted);
+  if (got_it) detail::order_acquire(&state_);
+  if (got_it && mine == kWriter) follow_all();
   if (at_once && mine == kWriter) holder_.note(detail::self_hint());  // else noted by the one that admitted us
   if (at_once && mine == kReader) detail::note_read(this);
   return got_it;

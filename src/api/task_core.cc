@@ -58,9 +58,13 @@ bool task_core::finish() noexcept {
     return false;  // as in Go: the others go on, and nobody returns from run()
   }
   WEFT_DELAY_SITE("task.finishing");
+  order_release(&word_);
   const std::uintptr_t before = word_.exchange(kDone, std::memory_order_acq_rel);  // pairs: task.word
   if (before == 0) return false;
-  if (before == kAbandoned) return true;
+  if (before == kAbandoned) {
+    order_acquire(&word_);
+    return true;
+  }
   if ((before & kWaiter) == 0) {
     sched::ready(reinterpret_cast<sched::Goroutine*>(before));
     return false;
@@ -90,6 +94,7 @@ void task_core::wait_slow() noexcept {
   } else {
     sched::call_off_wait(g);
   }
+  order_acquire(&word_);
 }
 
 bool task_core::wait_until(std::int64_t deadline_ns) noexcept {
@@ -102,9 +107,13 @@ bool task_core::wait_until(std::int64_t deadline_ns) noexcept {
   wait.begin();
   if (!enlist(waiter)) {
     wait.call_off();
+    order_acquire(&word_);
     return true;  // done meanwhile
   }
-  if (wait.wait()) return true;
+  if (wait.wait()) {
+    order_acquire(&word_);
+    return true;
+  }
   WEFT_DELAY_SITE("task.gave_up");
   return withdraw(waiter);
 }
@@ -121,6 +130,7 @@ bool task_core::withdraw(Joiner& joiner) noexcept {
   std::uintptr_t mine = reinterpret_cast<std::uintptr_t>(&joiner) | kWaiter;
   if (word_.compare_exchange_strong(mine, 0, std::memory_order_acq_rel)) return false;  // pairs: task.word
   while (!joiner.released.load_acquire()) sched_yield();                                // pairs: task.released
+  order_acquire(&word_);
   return true;
 }
 

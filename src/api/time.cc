@@ -10,6 +10,7 @@
 #include "sched/timer_heap.h"
 #include "sched/user_call.h"
 #include "sched/waiter.h"
+#include "weft/detail/happens_before.h"
 #include "weft/detail/task_core.h"
 #include "weft/error.h"
 
@@ -50,8 +51,7 @@ class function_timer : private sched::Timer {
     const Found found = claim();
     const prepared_record before = armed();
     start(when, next, site);
-    if (found == Found::kPending)
-      abandon_record(before);  // destroys copies of the user's goroutine locals, which may park
+    if (found == Found::kPending) abandon(before);
     return found != Found::kIdle;
   }
 
@@ -62,12 +62,13 @@ class function_timer : private sched::Timer {
     const Found found = claim();
     const prepared_record before = armed();
     heap.store_release(nullptr);  // pairs: timer.heap
-    if (found == Found::kPending) abandon_record(before);
+    if (found == Found::kPending) abandon(before);
     return found != Found::kIdle;
   }
 
   void retain() noexcept { references_.fetch_add_relaxed(1); }
   void release() noexcept {
+    order_release(&references_);
     std::uint32_t references = references_.load_acquire();  // pairs: function_timer.references
     for (;;) {
       if (references > 1) {
@@ -96,6 +97,12 @@ class function_timer : private sched::Timer {
   };
 
   enum class Found { kIdle, kForEver, kPending };
+
+  // Destroys copies of the user's goroutine locals, which may park. They were made by whoever started the timer.
+  static void abandon(prepared_record record) noexcept {
+    order_acquire(record.record);
+    abandon_record(record);
+  }
 
   // The caller alone may use the timer from now on, until it writes another state.
   Found claim() noexcept {
@@ -134,6 +141,7 @@ class function_timer : private sched::Timer {
     } else {
       fill_record<0>(record.record, Run{this});
     }
+    order_release(record.record);  // to the run; those who let it fire have nothing to do with it
     armed_ = reinterpret_cast<std::uintptr_t>(record.record) | (record.has_extra ? 1 : 0);
     when_ns = when;
     sched::start_timer(this);
@@ -151,6 +159,7 @@ class function_timer : private sched::Timer {
   }
 
   void destroy() noexcept {
+    order_acquire(&references_);
     function_.destroy();
     std::destroy_at(this);
     free_block(this);

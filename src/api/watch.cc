@@ -25,6 +25,7 @@ std::shared_ptr<const void> watch_core::value(std::uint64_t* version) const noex
   std::shared_ptr<const void> latest = value_;
   if (version != nullptr) *version = state_.load(std::memory_order_relaxed) / kOne;
   queue.lock.unlock();
+  order_acquire(&state_);
   return latest;
 }
 
@@ -32,6 +33,7 @@ std::shared_ptr<const void> watch_core::value(std::uint64_t* version) const noex
 void watch_core::change(std::uint64_t by, std::shared_ptr<const void>* next, bool& was_closed) {
   sched::WaitQueue& queue = sched::open(queue_);
   sched::WaitList released;
+  order_release(&state_);
   queue.lock.lock();
   const std::uint64_t state = state_.load(std::memory_order_relaxed);
   was_closed = (state & kClosed) != 0;
@@ -77,6 +79,7 @@ watch_status watch_core::wait(std::uint64_t& seen, std::int64_t deadline_ns, con
              !sched::wait_unless(queue, sched::WaitReason::kWatch, this, deadline_ns, is_news_now, leave)) {
     return watch_status::timed_out;
   }
+  order_acquire(&state_);
   const std::uint64_t newest = version();
   if (newest == seen) return watch_status::closed;
   seen = newest;

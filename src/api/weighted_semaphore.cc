@@ -83,12 +83,14 @@ bool weighted_core::acquire(std::int64_t n, std::int64_t deadline_ns, const cont
           : api::wait_unless_cancelled(queue, waiter, reason, &waiter, deadline_ns, *until, take, leave) ==
                 api::WaitEnd::kDone;
   sched::wake_all(served);
+  if (taken) order_acquire(&state_);
   return taken;
 }
 
 void weighted_core::release(std::int64_t n) {
   sched::WaitQueue& queue = sched::open(queue_);
   const auto returned = static_cast<std::uint64_t>(n);
+  order_release(&state_);
   const auto refuse_too_many = [&](std::uint64_t state) {
     if (n < 0 || returned > total_ - state / kOne)
       throw logic_error("weft: weighted_semaphore::release: " + std::to_string(n) +

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <ctime>
 
 #include "base/sanitizer.h"
 #if WEFT_ASAN
@@ -19,7 +22,7 @@ extern "C" void AnnotateBenignRaceSized(const char* file, int line, const volati
 
 // For functions that are left by a jump: TSan would wait for their return for ever, and after some ten thousand goroutines on one
 // stack its own copy of the call stack would be full.
-#if WEFT_TSAN && defined(__clang__)
+#if WEFT_TSAN_RUNTIME && defined(__clang__)
 #define WEFT_NEVER_RETURNS __attribute__((disable_sanitizer_instrumentation))
 #else
 #define WEFT_NEVER_RETURNS
@@ -27,9 +30,14 @@ extern "C" void AnnotateBenignRaceSized(const char* file, int line, const volati
 
 // What sanitizers must be told about stack switches: everything is here, and nothing of it in ordinary builds.
 //   TSan   switches carry no happens-before edge (flag no_sync): else every pair of goroutines that ever shared a thread
-//          would count as synchronised, and races between them would stay hidden. The real edges are wake -> resume and
-//          spawn -> start: fiber_release()/fiber_acquire(). And who has stopped the world comes after everything that ran
-//          before, and before everything that runs then: each switch releases world_stops and acquires world_starts.
+//          would count as synchronised, and races between them would stay hidden. The promised edges are told where
+//          they are promised (weft/detail/happens_before.h). Stopping the world is one of them: the stopper comes after
+//          everything that ran before, and before everything that runs then: each switch releases world_stops and
+//          acquires world_starts. Each goroutine is a fiber of its own, also if several run on one stack: TSan takes
+//          what one fiber does for ordered. TSan forgets what the ended goroutine did on that stack (fiber_renew), and
+//          a new fiber begins with what the nursery knows, which is nothing, rather than with all that its creator has
+//          done. With WEFT_TSAN_RUNTIME, where TSan sees the runtime's own accesses, a stack keeps its fiber, and
+//          waking and queues carry edges, too: fiber_release()/fiber_acquire().
 //   ASan   each side is told of the other's stack; a context that ends passes no fake-stack slot, so its fake stack is freed.
 namespace weft::arch {
 
@@ -47,6 +55,11 @@ struct Fiber {
 #if WEFT_TSAN
 inline char world_stops, world_starts;  // their addresses
 #endif
+#if WEFT_TSAN_USERS
+void* create_fiber() noexcept;  // nothing comes before it
+void replace_fiber(Fiber& fiber, const std::byte* bottom, const std::byte* top) noexcept;
+void share_thread_locals() noexcept;
+#endif
 
 // `bottom` is the lowest address of the stack.
 inline void fiber_create([[maybe_unused]] Fiber& fiber, [[maybe_unused]] const void* bottom,
@@ -55,8 +68,18 @@ inline void fiber_create([[maybe_unused]] Fiber& fiber, [[maybe_unused]] const v
   fiber.bottom = bottom;
   fiber.size = size;
 #endif
-#if WEFT_TSAN
+#if WEFT_TSAN_USERS
+  if (fiber.handle == nullptr) fiber.handle = create_fiber();
+#elif WEFT_TSAN
   if (fiber.handle == nullptr) fiber.handle = __tsan_create_fiber(0);
+#endif
+}
+
+// On the stack of a goroutine that has ended: the next one on it is another. `top`: end of the stack.
+inline void fiber_renew([[maybe_unused]] Fiber& fiber, [[maybe_unused]] const std::byte* bottom,
+                        [[maybe_unused]] const std::byte* top) noexcept {
+#if WEFT_TSAN_USERS
+  replace_fiber(fiber, bottom, top);
 #endif
 }
 
@@ -68,6 +91,9 @@ inline void fiber_adopt_thread([[maybe_unused]] Fiber& fiber, [[maybe_unused]] c
 #endif
 #if WEFT_TSAN
   fiber.handle = __tsan_get_current_fiber();
+#endif
+#if WEFT_TSAN_USERS
+  share_thread_locals();
 #endif
 }
 
@@ -116,14 +142,39 @@ inline void fiber_unpoison([[maybe_unused]] const void* bottom, [[maybe_unused]]
 #endif
 }
 
+// Orders of the runtime itself, which users are not promised.
 inline void fiber_release([[maybe_unused]] void* token) {
-#if WEFT_TSAN
+#if WEFT_TSAN_RUNTIME
   __tsan_release(token);
 #endif
 }
 inline void fiber_acquire([[maybe_unused]] void* token) {
-#if WEFT_TSAN
+#if WEFT_TSAN_RUNTIME
   __tsan_acquire(token);
+#endif
+}
+
+// TSan keeps a signal until it is called next, which code without instrumentation may never do, or not before it blocks
+// in a system call that TSan does not see. So such a wait is short, and its caller, who is ready to be woken for
+// nothing, looks again. Returns the time until when to wait; fiber_take_signals() after it. Here the user's handlers
+// may run. errno is left alone.
+inline std::int64_t fiber_longest_wait(std::int64_t deadline_ns) noexcept {
+#if WEFT_TSAN
+  constexpr std::int64_t kLongestNs = 50'000'000;
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t longest = now.tv_sec * 1'000'000'000ll + now.tv_nsec + kLongestNs;
+  return deadline_ns < longest ? deadline_ns : longest;
+#else
+  return deadline_ns;
+#endif
+}
+inline void fiber_take_signals() noexcept {
+#if WEFT_TSAN
+  const int kept = errno;
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  errno = kept;
 #endif
 }
 

@@ -66,7 +66,7 @@ class Atom {
  private:
   // In one instruction, of which compilers make three and a register. On x86 its store is a release.
   bool add_in_place([[maybe_unused]] T by) noexcept {
-#if defined(__x86_64__) && !WEFT_TSAN
+#if defined(__x86_64__) && !WEFT_TSAN_RUNTIME
     if constexpr (sizeof(T) == 8) {
       asm volatile("addq %1, %0" : "+m"(value_) : "er"(by) : "cc");
       return true;
@@ -94,7 +94,7 @@ struct StdAtomics {
 
   // StoreLoad barrier as one locked operation on a line that is ours and hot.
   static void full_fence() noexcept {
-#if WEFT_TSAN
+#if WEFT_TSAN_RUNTIME
     static constinit std::atomic<int> fence_word{0};
     fence_word.fetch_add(0, std::memory_order_seq_cst);  // TSan knows no fences, but it knows this
 #elif defined(__x86_64__)

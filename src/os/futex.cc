@@ -5,15 +5,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <ctime>
-#include <limits>
 
-#include "base/sanitizer.h"
+#include "arch/fiber_sanitizer.h"
 #include "os/keep_errno.h"
 
 namespace weft::os {
 
 void futex_wait(base::Atom<std::uint32_t>& word, std::uint32_t expected, std::int64_t deadline_ns) noexcept {
   const KeepErrno keep;
+  deadline_ns = arch::fiber_longest_wait(deadline_ns);
   timespec when{};
   timespec* limit = nullptr;
   if (deadline_ns != kForever) {
@@ -22,13 +22,9 @@ void futex_wait(base::Atom<std::uint32_t>& word, std::uint32_t expected, std::in
     when.tv_nsec = deadline_ns % 1'000'000'000;
     limit = &when;
   }
-#if WEFT_TSAN
-  // TSan keeps a signal until it is called next. A wait without a limit would be restarted instead of returning.
-  when.tv_sec = limit != nullptr ? when.tv_sec : std::numeric_limits<std::int32_t>::max();
-  limit = &when;
-#endif
   // WAIT_BITSET takes an absolute time; plain WAIT a relative one, which drifts when a signal restarts it.
   syscall(SYS_futex, &word.raw(), FUTEX_WAIT_BITSET_PRIVATE, expected, limit, nullptr, FUTEX_BITSET_MATCH_ANY);
+  arch::fiber_take_signals();
 }
 
 void futex_wake(base::Atom<std::uint32_t>& word, int count) noexcept {

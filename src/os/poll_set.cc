@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "arch/fiber_sanitizer.h"
 #include "base/check.h"
 #include "os/clock.h"
 #include "os/keep_errno.h"
@@ -143,6 +144,7 @@ std::size_t PollSet::wait(PollEvent (&events)[kBatch], std::int64_t deadline_ns)
 // What goes wrong here (a signal, a refusal) is nothing happening: the caller looks around and comes back.
 int PollSet::sleep(void* events, std::int64_t deadline_ns) noexcept {
   auto* raw = static_cast<epoll_event*>(events);
+  deadline_ns = arch::fiber_longest_wait(deadline_ns);
   timespec left{};
   timespec* limit = nullptr;
   if (deadline_ns != kForever) {
@@ -155,6 +157,7 @@ int PollSet::sleep(void* events, std::int64_t deadline_ns) noexcept {
   }
   if (!coarse_.load_relaxed()) {
     const long count = syscall(kSysEpollPwait2, set_, raw, kBatch, limit, nullptr, std::size_t{0});
+    arch::fiber_take_signals();
     if (count >= 0 || errno == EINTR) return static_cast<int>(count);
     coarse_.store_relaxed(true);
   }

@@ -142,9 +142,10 @@ bool place_sleepers(Processor& p, RunnableList& woken) noexcept {
 
 void submit(Runnable record) noexcept {
   Processor* p = os::current_p();
-  arch::fiber_release(record.record());
+  SpawnRecord* const filled = record.record();
   count(p, Counter::kSpawns);
   if (trace::recording()) arch::cold_call<trace_spawn>(record.bits(), 0);
+  arch::fiber_release(filled);  // after the tracer, which writes into the record's extra part
   if (WEFT_UNLIKELY(record.has_extra()) && extra_of(record).idle) {
     scheduler.idle_priority.push(record);
     wake_for_queued_work(p);

@@ -17,6 +17,7 @@
 #include "sched/traced_moves.h"
 #include "sched/traced_wait.h"
 #include "sched/world.h"
+#include "weft/detail/happens_before.h"
 
 namespace weft::sched {
 namespace {
@@ -273,6 +274,7 @@ inline Processor& finish_goroutine(Goroutine* g) noexcept {
   g->habits = {};
   transition(g, GStatus::kRunning, GStatus::kDead);
   p.counters.bump(Counter::kFinished);
+  arch::fiber_renew(g->fiber, g->stack_bottom, reinterpret_cast<std::byte*>(g + 1));
   return p;
 }
 
@@ -502,6 +504,7 @@ extern "C" WEFT_NEVER_RETURNS __attribute__((used)) void weft_goroutine_main() {
     clear_thread_state(*os::current_m());  // each time: the one before on this stack may have left something
     SpawnRecord* record = g->record;
     arch::fiber_acquire(record);
+    detail::order_acquire(record);  // of whoever called go()
     start_goroutine(*os::current_p(), g);
     lease_at_start(g);
     weft_run_entry(record);

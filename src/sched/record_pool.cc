@@ -2,6 +2,7 @@
 #include "sched/record_pool.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -118,6 +119,39 @@ void RecordPool::spill(Processor& p) noexcept {
   p.record_count = 0;
 }
 
+#if WEFT_TSAN_USERS
+
+SpawnRecord* RecordPool::take_shared() noexcept {
+  static_assert(sizeof(Watched) <= sizeof(SpawnRecord));
+  void* memory;
+  {
+    [[maybe_unused]] const arch::FiberUnwatched forgets_accesses;
+    memory = std::aligned_alloc(alignof(SpawnRecord), 2 * sizeof(SpawnRecord));
+  }
+  if (memory == nullptr) return nullptr;
+  auto* watched = ::new (memory) Watched;
+  watched->record = reinterpret_cast<SpawnRecord*>(static_cast<std::byte*>(memory) + sizeof(SpawnRecord));
+  std::lock_guard guard(lock_);
+  watched->previous = &watched_;
+  watched->next = watched_.next;
+  watched_.next->previous = watched;
+  watched_.next = watched;
+  return watched->record;
+}
+
+void RecordPool::give_shared(SpawnRecord* record) noexcept {
+  auto* watched = reinterpret_cast<Watched*>(record - 1);
+  {
+    std::lock_guard guard(lock_);
+    watched->previous->next = watched->next;
+    watched->next->previous = watched->previous;
+  }
+  [[maybe_unused]] const arch::FiberUnwatched by_its_owner;
+  std::free(watched);
+}
+
+#else
+
 SpawnRecord* RecordPool::take_shared() noexcept {
   std::lock_guard guard(lock_);
   if (loose_ == nullptr) {
@@ -137,6 +171,8 @@ void RecordPool::give_shared(SpawnRecord* record) noexcept {
   std::lock_guard guard(lock_);
   add_loose(record);
 }
+
+#endif
 
 void RecordPool::drain(Processor& p) noexcept {
   std::lock_guard guard(lock_);

@@ -33,7 +33,10 @@ inline void set_coming_after(SpawnRecord* free, SpawnRecord* later) noexcept {
 class RecordPool {
  public:
   // Owner of p. Null: the system gives no more memory.
-  SpawnRecord* take(Processor& p) noexcept {
+  SpawnRecord* take([[maybe_unused]] Processor& p) noexcept {
+#if WEFT_TSAN_USERS
+    return take_shared();
+#else
     SpawnRecord* record = p.records;
     if (WEFT_UNLIKELY(record == nullptr)) {
       if (!refill(p)) return nullptr;
@@ -44,8 +47,12 @@ class RecordPool {
     --p.record_count;
     arch::fiber_acquire(record);  // what its last user did to it is over
     return record;
+#endif
   }
-  void give(Processor& p, SpawnRecord* record) noexcept {
+  void give([[maybe_unused]] Processor& p, SpawnRecord* record) noexcept {
+#if WEFT_TSAN_USERS
+    give_shared(record);
+#else
     arch::fiber_release(record);
     if (WEFT_UNLIKELY(p.record_count == kMagazine)) spill(p);  // only now: a full magazine serves the next take too
     record->link = reinterpret_cast<std::uintptr_t>(p.records);
@@ -53,6 +60,7 @@ class RecordPool {
     SpawnRecord*& earlier = p.recent_records[p.record_count++ % kLookahead];
     set_coming_after(record, earlier);
     earlier = record;
+#endif
   }
 
   // Threads without a P.
@@ -70,6 +78,10 @@ class RecordPool {
   // All records, free ones included. With the world stopped.
   template <class F>
   void for_each_slab(F&& visit) noexcept {
+#if WEFT_TSAN_USERS
+    for (const Watched* one = watched_.next; one != &watched_; one = one->next)
+      visit(reinterpret_cast<const std::byte*>(one->record), reinterpret_cast<const std::byte*>(one->record + 1));
+#endif
     lock_.lock();
     const std::size_t count = slab_count_;
     lock_.unlock();
@@ -100,6 +112,16 @@ class RecordPool {
   };
   Slab slabs_[kMaxSlabs] = {};
   std::size_t slab_count_ = 0;
+
+#if WEFT_TSAN_USERS
+  // Closures are built and run by the user's code. TSan would take two that were in one record for a race, unless the
+  // memory was freed in between: so each record comes from malloc, and a ring of them stands in for the slabs.
+  struct Watched {
+    Watched *previous = this, *next = this;
+    SpawnRecord* record = nullptr;
+  };
+  Watched watched_;
+#endif
 };
 
 }  // namespace weft::sched

@@ -5,13 +5,9 @@
 
 namespace weft::sched {
 
-// The empty statements: no jump instead of a call.
+// The empty statement: no jump instead of a call.
 __attribute__((noinline)) void call_user(void (*function)(void*), void* argument) {
   function(argument);
-  asm volatile("");
-}
-__attribute__((noinline)) void request_stop_by_user(std::stop_source& stop) {
-  stop.request_stop();
   asm volatile("");
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <stop_token>
 
 // Calls from the middle of the runtime into the user's code: functions of timers and contexts, stop callbacks, destructors of
@@ -11,6 +12,7 @@ namespace weft::sched {
 
 void call_user(void (*function)(void*), void* argument);
 void request_stop_by_user(std::stop_source& stop);
+void drop_by_user(std::shared_ptr<const void>& value);
 
 // Of a stack, from the innermost frame outwards: has the user's code there been called by the runtime with something in hand?
 class RuntimeFrames {

@@ -87,6 +87,9 @@ struct Waiter {
   bool queued = false;   // on a list; guarded by the list's lock
   bool success = false;  // set by the waker before wake()
   bool retry = false;    // woken for something that then failed: wait again
+#if WEFT_TSAN
+  const void* ticket = nullptr;  // api/chan_order.h
+#endif
 };
 
 // FIFO. Guarded by its primitive's lock; whether it is empty may be asked without it, as a hint.

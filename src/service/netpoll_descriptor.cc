@@ -10,6 +10,7 @@
 #include "os/keep_errno.h"
 #include "os/poll_set.h"
 #include "service/netpoll.h"
+#include "weft/detail/happens_before.h"
 
 namespace weft::service {
 
@@ -32,7 +33,9 @@ bool Descriptor::acquire() noexcept {
 
 // The last one to leave a closed descriptor closes the number.
 void Descriptor::drop() noexcept {
+  detail::order_release(&refs_);
   if (refs_.fetch_sub_acq_rel(1) != (kClosed | 1)) return;  // pairs: descriptor.refs
+  detail::order_acquire(&refs_);  // TSan takes closing for a write of the number, and its uses for reads
   if (!keep_number_) {
     const os::KeepErrno keep;
     ::close(fd_);

@@ -8,6 +8,7 @@
 #include "os/ranked_mutex.h"
 #include "sched/wait_queue.h"
 #include "service/netpoll_descriptor_gate.h"
+#include "weft/detail/happens_before.h"
 
 // A descriptor in non-blocking mode whose users wait in the netpoller.
 //   Use         Operation op(d, side); if (op.error()) ...; while (call fails with EAGAIN) if (int e = op.wait()) ...
@@ -163,6 +164,7 @@ inline bool Descriptor::try_begin(Side side) noexcept {
 
 // With nobody queued, and nobody waiting for the last one to leave.
 inline bool Descriptor::try_end(Side side) noexcept {
+  detail::order_release(&refs_);
   std::uint32_t refs = refs_.load_relaxed();  // the CAS validates it
   do {
     if (WEFT_UNLIKELY((refs & (kClosed | queued_bit(side))) != 0)) return false;

@@ -36,7 +36,8 @@ usage: weft test [--quick | --all | --long] [--only STAGE[,STAGE...]] [--list] [
 
 Runs the project's checks in stages: lint, dev (g++, assertions on), trace (its tests once more,
 traced: are the traces valid?), release, clang, model (relacy and SPIN), asan
-(with ubsan), tsan (clang), aarch64 (under qemu), consumers (find_package, pkg-config, add_subdirectory), command
+(with ubsan), tsan (clang, races of what uses weft), tsan-runtime
+(clang, races of weft itself), aarch64 (under qemu), consumers (find_package, pkg-config, add_subdirectory), command
 (weft itself). The last line is `N passed, N failed`; the exit status is 0 if nothing failed.
 
   --quick      lint and dev only

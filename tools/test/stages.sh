@@ -5,7 +5,7 @@
 # A stage is a function stage_NAME. It calls `count PASSED FAILED [SKIPPED]` and `failed NAME` for what it did, or
 # `skip REASON` when what it would check is not there. Order: cheap and telling first.
 
-all_stages=(lint dev trace release clang model asan tsan aarch64 consumers command bench)
+all_stages=(lint dev trace release clang model asan tsan tsan-runtime aarch64 consumers command bench)
 default_stages=(lint dev trace model consumers command bench)
 quick_stages=(lint dev)
 
@@ -57,7 +57,7 @@ need_test_tools() {
   for name; do
     case $name in
       dev | trace | release | asan) [[ -f /usr/include/gtest/gtest.h ]] || want libgtest-dev "unit tests" ;;
-      clang | tsan) newest_clang >/dev/null || need_clang test ;;
+      clang | tsan | tsan-runtime) newest_clang >/dev/null || need_clang test ;;
       model)
         [[ -f /usr/include/relacy/relacy.hpp ]] || want_if_known relacy-dev "model tests of the lock-free parts"
         have spin || want_if_known spin "model checks of the protocols"
@@ -71,7 +71,7 @@ need_test_tools() {
       consumers) have pkg-config || want pkg-config "the test of weft.pc" ;;
     esac
   done
-  if [[ " $* " == *' tsan '* ]] && name=$(newest_clang) &&
+  if [[ " $* " =~ \ tsan(-runtime)?\  ]] && name=$(newest_clang) &&
     [[ ! -f $("$name" -print-file-name="libclang_rt.tsan-$(uname -m).a") && ! -f $("$name" -print-file-name=libclang_rt.tsan.a) ]]; then
     want_if_known "libclang-rt-${name#clang++-}-dev" "clang's sanitizer libraries"
   fi
@@ -233,10 +233,13 @@ stage_dev() { run_tests dev '^(unit|conformance|stress|program|example|long)$' -
 # the examples.
 stage_trace() { run_tests dev "^trace$([[ $thorough == yes ]] || echo -quick)\$"; }
 stage_release() { run_tests release '^(conformance|stress|program|example|long)$'; }
-# The library, examples and conformance tests without a single warning; the rest of the tests sees clang in stage tsan.
+# The library, examples and conformance tests without a single warning; the rest of the tests sees clang in stages tsan and tsan-runtime.
 stage_clang() { run_tests clang '^(conformance|example|fuzz)$'; }
 stage_asan() { run_tests asan '^(unit|conformance|stress|program)$'; }
-stage_tsan() { run_tests tsan '^(unit|conformance|stress)$'; }
+# What uses the runtime, as users see it: TSan knows only of the orders that the API promises.
+stage_tsan() { run_tests tsan '^(conformance|stress|tsan)$'; }
+# The runtime itself, instrumented.
+stage_tsan-runtime() { run_tests tsan-runtime '^(unit|conformance|stress)$'; }
 
 stage_model() {
   local found=("$source_tree"/tests/model/*_test.cc "$source_tree"/tests/model/*.pml)

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "weft/detail/happens_before.h"
 #include "weft/detail/wait_queue.h"
 
 namespace weft::sched {
@@ -23,7 +24,9 @@ class countdown {
   countdown(const countdown&) = delete;
 
   bool is_zero() const noexcept {
-    return state_.load(std::memory_order_acquire) < kOne;  // pairs: countdown.state
+    const bool is_over = state_.load(unseen<std::memory_order_acquire>) < kOne;  // pairs: countdown.state
+    if (is_over) order_acquire(&state_);
+    return is_over;
   }
   // False: there would be more than `most`, and nothing has changed.
   bool add(std::uint64_t n, std::uint64_t most) noexcept;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "weft/detail/callable.h"
+#include "weft/detail/happens_before.h"
 #include "weft/detail/spawn_record.h"
 #include "weft/error.h"
 
@@ -160,6 +161,7 @@ WEFT_ALWAYS_INLINE void launch_from(std::int32_t site, prepared_record prepared,
     fill_record<0>(prepared.record, std::forward<C>(closure));
   }
   undo.armed = false;
+  order_release(prepared.record);
   launch_record(prepared);
 }
 template <class C>

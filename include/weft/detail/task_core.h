@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "weft/detail/callable.h"
+#include "weft/detail/happens_before.h"
 
 namespace weft::detail {
 
@@ -26,8 +27,12 @@ class task_core {
   task_core();
   task_core(const task_core&) = delete;
 
-  bool done() const noexcept { return word_.load(std::memory_order_acquire) == kDone; }  // pairs: task.word
-  bool wait_until(std::int64_t deadline_ns) noexcept;                                    // false: the time limit
+  bool done() const noexcept {
+    const bool is_over = word_.load(std::memory_order_acquire) == kDone;  // pairs: task.word
+    if (is_over) order_acquire(&word_);
+    return is_over;
+  }
+  bool wait_until(std::int64_t deadline_ns) noexcept;  // false: the time limit
   void wait() noexcept {
     if (!done()) wait_slow();
   }
@@ -45,7 +50,11 @@ class task_core {
 
   // The task's side has no use for it any more. True: the goroutine is done, the state is the caller's to destroy.
   bool abandon() noexcept {
-    return done() || word_.exchange(kAbandoned, std::memory_order_acq_rel) == kDone;  // pairs: task.word
+    order_release(&word_);
+    const bool is_over =
+        done() || word_.exchange(kAbandoned, std::memory_order_acq_rel) == kDone;  // pairs: task.word
+    if (is_over) order_acquire(&word_);
+    return is_over;
   }
 
  private:
