@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from . import build, compare, definitions, join, machine, measure, page, readme, report, result as results, systems
+from . import build, compare, curves, definitions, join, machine, measure, page, readme, report, result as results, systems
 
 DESCRIPTION = """\
 Measures weft beside other runtimes. Programs of all systems run in turns (A B C A B C ...), at least seven rounds; the table
@@ -135,7 +135,7 @@ def show_list():
         print("  %-15s %-9s %s" % (workload.name, workload.group, workload.what))
         print("  %-15s %-9s P %s; %s" % ("", "", ",".join(map(str, workload.procs)), ", ".join(takes)))
     print("\ncurves (--scaling):")
-    for curve in definitions.SCALING:
+    for curve in curves.SCALING:
         print("  %-15s %s (%s)" % (curve.name, curve.title, ", ".join(curve.systems)))
     print("\nsystems:")
     for system in systems.SYSTEMS:
@@ -213,10 +213,10 @@ def plan_rows(workloads, chosen, builder, procs_wanted, quick, skipped):
     return jobs, rows
 
 
-def plan_curves(curves, chosen, builder, procs_wanted, quick):
+def plan_curves(chosen_curves, chosen, builder, procs_wanted, quick):
     jobs, lines = [], []
     names = {system.name: system for system in chosen}
-    for curve in curves:
+    for curve in chosen_curves:
         for index, point in enumerate(curve.points):
             if quick and index > 1:
                 break
@@ -278,8 +278,8 @@ def measure_all(p, args):
     chosen = choose_systems(p, args)
     procs = choose_procs(p, args)
     if args.scaling:
-        curves = choose(p, args.names, definitions.SCALING)
-        wanted = {system: {curve.program for curve in curves if system.name.split(":")[0] in curve.systems} for system in chosen}
+        chosen_curves = choose(p, args.names, curves.SCALING)
+        wanted = {system: {curve.program for curve in chosen_curves if system.name.split(":")[0] in curve.systems} for system in chosen}
     else:
         workloads = choose(p, args.names, definitions.WORKLOADS, definitions.GROUPS)
         wanted = {system: {workload.program for workload in workloads} for system in chosen}
@@ -290,7 +290,7 @@ def measure_all(p, args):
     skipped = []
     rows, lines = [], []
     if args.scaling:
-        jobs, lines = plan_curves(curves, chosen, builder, procs, quick)
+        jobs, lines = plan_curves(chosen_curves, chosen, builder, procs, quick)
     else:
         jobs, rows = plan_rows(workloads, chosen, builder, procs, quick, skipped)
     load = os.getloadavg()[0]
