@@ -100,6 +100,19 @@ inline double thread_cpu_ns() {
   return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
 }
 
+// From its construction on: time and CPU time, each divided by the number of operations.
+class Meter {
+ public:
+  void report_per(long operations) const {
+    const double ns = now_ns() - start_ns_, cpu = cpu_ns() - start_cpu_ns_;
+    report("ns", ns / static_cast<double>(operations));
+    report("cpu_ns", cpu / static_cast<double>(operations));
+  }
+
+ private:
+  double start_ns_ = now_ns(), start_cpu_ns_ = cpu_ns();
+};
+
 inline long resident_bytes() {
   long total = 0, resident = 0;
   if (FILE* file = std::fopen("/proc/self/statm", "r")) {

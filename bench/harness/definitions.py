@@ -57,6 +57,7 @@ class Workload:
 GROUPS = {
     "switch": "Switching and starting",
     "channels": "Channels",
+    "together": "Sharing channels and locks",
     "parallel": "Fork-join and parallel work",
     "memory": "Memory",
     "time": "Timers, waking, idling",
@@ -69,6 +70,36 @@ CLIENTS = {"echo": "raw/echo_client did not build", "http": "apt-get install wrk
 
 NO_RENDEZVOUS = "Tokio has no unbuffered channel: mpsc(1)"
 JOIN_SUMS = "no channels: each node sums what its children return"
+GO_ANNOUNCES = "syscall.Nanosleep: Go announces every system call by itself"
+
+
+def per_operation(title):
+    """What a Meter reports."""
+    return [Metric("ns", title, "ns"), Metric("cpu_ns", title + ", CPU", "ns")]
+
+
+def wake_calls(us):
+    return Workload(
+        "wake-calls-%dus" % us, "sharing", "two announced calls of %d us" % us, "wake_calls",
+        what="a task starts another, both block their thread for %d us in an announced call, then they meet" % us,
+        limit="the call itself, which the kernel's timer ends 50 to 90 us late; one after the other they take twice that",
+        metrics=per_operation("two announced %d us calls, side by side" % us),
+        args={"count": 3_000, "delay-us": us}, quick={"count": 100}, procs=(2,), notes={"go": GO_ANNOUNCES})
+
+
+def plain_calls(ms, announced):
+    kind = "announced" if announced else "plain"
+    return Workload(
+        "%s-calls-%dms" % (kind, ms), "sharing", "%s calls of %d ms" % (kind, ms), "plain_calls",
+        what="200 tasks block their thread for %d ms again and again%s; another task wakes every millisecond" % (
+            ms, ", announced as blocking" if announced else " without announcing it"),
+        limit="%d calls/s if every task had a thread; the tick: the kernel's timer" % (200 * 1000 // ms),
+        metrics=[Metric("calls_per_s", "%s %d ms calls" % (kind, ms), "/s", "higher"),
+                 Metric("late_p99_ms", "tick beside %s %d ms calls, late p99" % (kind, ms), "ms"),
+                 Metric("late_max_ms", "tick beside %s %d ms calls, latest" % (kind, ms), "ms")],
+        args={"tasks": 200, "call-us": ms * 1000, "ms": 2_000, "announced": int(announced)},
+        quick={"tasks": 20, "ms": 100}, procs=(1, 2, 4), notes={"go": GO_ANNOUNCES})
+
 
 WORKLOADS = [
     Workload(
@@ -170,6 +201,54 @@ WORKLOADS = [
         only_procs={"raw": (1,)},
         notes={"tokio": "tokio::sync::Mutex, which can wait without blocking its thread",
                "raw": "one exchange, one store, no contention"}),
+    Workload(
+        "count", "together", "one mailbox", "count",
+        what="a producer fills a mailbox of 1024 places, a counter empties it",
+        limit="as buffered-1-1",
+        metrics=per_operation("mailbox of 1024, per message"),
+        args={"count": 1_000_000, "capacity": 1024}, quick={"count": 20_000}),
+    Workload(
+        "popular", "together", "a popular channel", "popular",
+        what="1000 tasks select between a channel that all share and one of their own; one sender serves their own in turn",
+        limit="a switch, and entering and leaving two queues: leaving the shared one must not search its 1000 waiters",
+        metrics=per_operation("select beside 1000 others, per message"),
+        args={"tasks": 1000, "rounds": 300}, quick={"tasks": 100, "rounds": 20}),
+    Workload(
+        "token-ring-4", "together", "four tokens in a ring of 256", "token_ring",
+        what="four tokens go round 256 tasks over unbuffered channels: one hop",
+        limit="a switch on one core; with two, a line transfer whenever a token changes cores",
+        metrics=per_operation("ring of 256 tasks with 4 tokens, per hop"),
+        args={"tokens": 4, "cycles": 1024}, quick={"cycles": 20}),
+    Workload(
+        "big", "together", "random pings", "big",
+        what="120 tasks ping random others and wait for the answer",
+        limit="two messages and about two switches",
+        metrics=per_operation("random ping among 120 tasks"),
+        args={"tasks": 120, "pings": 2000}, quick={"tasks": 30, "pings": 50}),
+    Workload(
+        "bounded-buffer", "together", "bounded buffer", "bounded_buffer",
+        what="40 producers and 40 consumers, 1 us of work an item on each side, around a manager with a buffer of 50",
+        limit="2 us of work an item, divided by the cores, or the manager's two selects, whichever is more",
+        metrics=per_operation("bounded buffer 40:40, per item"),
+        args={"pairs": 40, "items": 1000, "work-us": 1, "buffer": 50}, quick={"pairs": 8, "items": 50}),
+    Workload(
+        "create", "together", "actors for one message", "create",
+        what="40,000 tasks are started; each gets one message over a channel of its own and computes 100 steps",
+        limit="spawn, a channel's allocation, one message and 0.1 us of work, divided by the cores",
+        metrics=per_operation("actor for one message"),
+        args={"tasks": 40_000, "steps": 100, "rounds": 5}, quick={"tasks": 2_000, "rounds": 2}),
+    Workload(
+        "banking", "together", "banking", "banking",
+        what="transfers between 1000 accounts, 500 at a time; an account debits itself, tells the other and waits",
+        limit="four messages and about four switches, divided by the cores",
+        metrics=per_operation("transfer between 1000 accounts"),
+        args={"tasks": 1000, "count": 50_000, "open": 500}, quick={"tasks": 100, "count": 2_000, "open": 50}),
+    Workload(
+        "smokers", "together", "smokers", "smokers",
+        what="an arbiter tells one of 200 tasks to compute for up to 1 us and waits until that task has begun",
+        limit="two switches and 0.5 us of work; with two Ps the arbiter may go on meanwhile",
+        metrics=per_operation("smokers, per round"),
+        args={"tasks": 200, "count": 20_000, "steps": 1000}, quick={"tasks": 50, "count": 1_000}),
     Workload(
         "skynet", "parallel", "skynet", "skynet",
         what="a tree of 1,111,111 tasks with ten children each that report over a channel",
@@ -327,6 +406,16 @@ WORKLOADS = [
         metrics=[Metric("late_p99_ms", "tick beside blocking reads, late p99", "ms"),
                  Metric("late_max_ms", "tick beside blocking reads, latest", "ms")],
         args={"ms": 2000, "readers": 8, "period-us": 3000}, quick={"ms": 100}, procs=(2,)),
+    *(wake_calls(us) for us in (5, 20, 100)),
+    *(plain_calls(ms, announced) for announced in (False, True) for ms in (2, 5)),
+    Workload(
+        "hog-pairs", "sharing", "pairs of hogs", "hog_pairs",
+        what="two tasks hand over to each other after every 1 ms of computing, two others after every 1 us, all on one P: "
+             "how many times more computing the favoured pair gets",
+        limit="1: both pairs get the same",
+        metrics=[Metric("unfairness", "computing of one pair against the other", "x", floor=1)],
+        args={"heavy": 1_000_000, "light": 1_000, "ms": 1_000}, quick={"heavy": 100_000, "ms": 100},
+        procs=(1,), max_procs=1),
     Workload(
         "echo", "io", "TCP echo", "echo", kind="echo",
         what="64 connections send 1 KiB and wait for it; server on one P and one CPU, the client on another CPU",

@@ -57,6 +57,22 @@ func Per(start time.Time, operations int) float64 {
 	return float64(time.Since(start).Nanoseconds()) / float64(operations)
 }
 
+// Meter measures time and CPU time from its making on.
+type Meter struct {
+	start time.Time
+	cpu   time.Duration
+}
+
+// NewMeter starts one.
+func NewMeter() Meter { return Meter{time.Now(), CPU()} }
+
+// ReportPer reports both, each divided by the number of operations.
+func (m Meter) ReportPer(operations int) {
+	ns, cpu := Per(m.start, operations), float64((CPU()-m.cpu).Nanoseconds())/float64(operations)
+	Report("ns", ns)
+	Report("cpu_ns", cpu)
+}
+
 const (
 	processCPU = 2 // CLOCK_PROCESS_CPUTIME_ID
 	threadCPU  = 3 // CLOCK_THREAD_CPUTIME_ID
@@ -127,6 +143,15 @@ func Calibrate() {
 
 // Work computes for so many microseconds without memory or calls.
 func Work(us float64) { sink.Store(spin(uint64(us * stepsPerMicrosecond))) }
+
+// Steps computes so many steps of about a nanosecond, as Work does.
+func Steps(count uint64) { sink.Store(spin(count)) }
+
+// BlockThread blocks the calling thread in a system call. Go announces such a call to its scheduler by itself.
+func BlockThread(us int) {
+	pause := syscall.NsecToTimespec(int64(us) * 1000)
+	syscall.Nanosleep(&pause, nil)
+}
 
 // Keep keeps the compiler from dropping a value.
 func Keep(value uint64) { sink.Store(value) }
