@@ -2,6 +2,7 @@
 """The command line of bench/run."""
 
 import argparse
+import contextlib
 import dataclasses
 import fnmatch
 import glob
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from . import build, compare, curves, definitions, join, machine, measure, page, readme, report, result as results, systems
+from . import build, compare, curves, definitions, join, machine, measure, noise, page, readme, report, result as results, systems
 
 DESCRIPTION = """\
 Measures weft beside other runtimes. Programs of all systems run in turns (A B C A B C ...), at least seven rounds; the table
@@ -27,6 +28,7 @@ examples:
   bench/run --load one.json --join two.json --json both.json   two runs as one result, with what they disagree on
   bench/run --also old=../weft-old spawn        another source tree of weft as one more column, interleaved
   bench/run --variant global:WEFT_POLICY=global the same weft with other environment variables as one more column
+  bench/run --noise popular pingpong            beside a busy process on one CPU: who loses least?
   bench/run --scaling                           curves: cost against number of tasks and of Ps
   bench/run --readme-table result.json          the README's table of a stored result
   bench/run preemption [--help]                 what preemption checks cost the code they are in
@@ -52,6 +54,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--rounds", type=int, default=MIN_ROUNDS, help="rounds, at least %d (default %d)" % (MIN_ROUNDS, MIN_ROUNDS))
     p.add_argument("--time", type=float, default=0, metavar="S", help="keep adding rounds until S seconds have passed")
     p.add_argument("--quick", action="store_true", help="tiny sizes, any number of rounds: checks that everything works, measures nothing")
+    p.add_argument("--noise", action="store_true", help="a busy process on one CPU all the while; the result says so, and is only compared with such")
     p.add_argument("--json", metavar="FILE", help="where the result goes (default build/bench/result.json)")
     p.add_argument("--html", metavar="FILE", help="where the page goes (default build/bench/result.html)")
     p.add_argument("--svg", metavar="DIR", help="where the pictures go (default build/bench/svg)")
@@ -298,11 +301,17 @@ def measure_all(p, args):
         say("The machine is busy (load %.1f): ratios stay fair, but expect noisy rows." % load)
     watch = machine.CpuWatch()
     progress = Progress(args.rounds)
-    done, interrupted = measure.measure(jobs, args.rounds, args.time, progress)
+    busy = noise.Load(noise.usual_cpu()) if args.noise else None
+    try:
+        with busy or contextlib.nullcontext():
+            done, interrupted = measure.measure(jobs, args.rounds, args.time, progress)
+    except noise.Failure as failure:
+        p.exit(1, "bench/run: --noise: %s\n" % failure)
     progress.end()
     result = {
         "format": results.FORMAT, "date": machine.today(), "machine": machine.describe(), "noise": watch.report(),
-        "settings": {"rounds": args.rounds, "rounds_done": done, "quick": quick, "names": args.names, "procs": procs},
+        "settings": {"rounds": args.rounds, "rounds_done": done, "quick": quick, "names": args.names, "procs": procs,
+                     "load": busy and busy.entry},
         "systems": [system_entry(system, builder) for system in chosen], "skipped": skipped, "interrupted": interrupted,
         "workloads": {workload.name: results.workload_entry(workload) for workload, _, _ in rows},
         "rows": [results.row_from(workload, metric, count, cells) for workload, count, cells in rows for metric in workload.metrics],
@@ -320,10 +329,11 @@ def load(p, path):
 
 def write(args, result, default):
     directory = os.path.join(os.path.abspath(args.build_dir), "bench")
-    name = "scaling" if args.scaling else "result"
+    beside = "-noise" if result["settings"].get("load") else ""  # does not overwrite what was measured in quiet
+    name = ("scaling" if args.scaling else "result") + beside
     targets = {"json": args.json or (default and os.path.join(directory, name + ".json")),
                "html": args.html or (default and os.path.join(directory, name + ".html")),
-               "svg": args.svg or (default and os.path.join(directory, "svg"))}
+               "svg": args.svg or (default and os.path.join(directory, "svg" + beside))}
     for path in (targets["json"], targets["html"]):
         if path:
             os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
@@ -380,6 +390,13 @@ def run_micro(p, args):
     return 1 if status or not builder.commands else 0
 
 
+def refuse_unlike(p, old, new_kind):
+    try:
+        compare.refuse_unlike(old, new_kind)
+    except ValueError as error:
+        p.error("--compare: %s" % error)
+
+
 def main(arguments=None) -> int:
     p = parser()
     args = p.parse_args(arguments)
@@ -389,6 +406,8 @@ def main(arguments=None) -> int:
     if args.readme_table:
         print(readme.table(load(p, args.readme_table)))
         return 0
+    if args.noise and (args.micro or args.load):
+        p.error("--noise is for measuring rows and curves: neither --micro nor --load knows it")
     if args.micro:
         return run_micro(p, args)
     if args.join and not args.load:
@@ -406,6 +425,8 @@ def main(arguments=None) -> int:
             print(join.text(result))
         write(args, result, default=False)
     else:
+        if old:
+            refuse_unlike(p, old, noise.LOADED if args.noise else noise.QUIET)
         if old and not args.names and not args.scaling:
             known = {row["workload"] for row in old["rows"]} & set(definitions.BY_NAME)
             args.names = [workload.name for workload in definitions.WORKLOADS if workload.name in known]
@@ -413,6 +434,7 @@ def main(arguments=None) -> int:
         show(result)
         write(args, result, default=True)
     if old:
+        refuse_unlike(p, old, noise.kind(result))
         comparison = compare.compare(old, result, args.threshold / 100)
         print("\n" + compare.text(comparison))
         return 1 if compare.regressed(comparison) else 0

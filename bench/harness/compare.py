@@ -7,7 +7,7 @@ result (the median of these factors over the systems). Then a Mann-Whitney test 
 differs by more than chance, and Benjamini-Hochberg keeps the share of false alarms over all rows at 5 %. Besides, a change
 must exceed a threshold (5 % unless given): a certain but tiny change is no regression."""
 
-from . import statistics
+from . import noise, statistics
 from .result import clamp, factor, number
 
 
@@ -32,7 +32,14 @@ def measured(row, name) -> bool:
     return bool(row) and "median" in row["cells"].get(name, {})
 
 
+def refuse_unlike(old, new_kind):
+    """A load takes more from one system than from another, so that no correction for drift can take it off."""
+    if noise.kind(old) != new_kind:
+        raise ValueError("the old result was measured %s, the new one %s: they cannot be compared" % (noise.kind(old), new_kind))
+
+
 def compare(old, new, threshold=0.05, rate=0.05) -> dict:
+    refuse_unlike(old, noise.kind(new))
     versions = {system["name"]: system["version"] for system in old["systems"]}
     same_version = [system["name"] for system in new["systems"]
                     if system["name"] != "weft" and not system["name"].startswith("weft:")

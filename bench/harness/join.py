@@ -3,12 +3,13 @@
 
 import copy
 
-from . import result as results
+from . import noise, result as results
 
 
 def join(first: dict, second: dict) -> dict:
     """The second's rounds after the first's. Raises ValueError where the two did not measure the same; two versions of weft are named both."""
     for what, value in (("machine", lambda run: run["machine"].get("cpu")), ("size", lambda run: run["settings"]["quick"]),
+                        ("noise", noise.kind),
                         *((name, lambda run, name=name: version_of(run, name)) for name in names_in(first, second) if name != "weft")):
         if value(first) != value(second):
             raise ValueError("the two runs differ in their %s: %s and %s" % (what, value(first), value(second)))

@@ -3,7 +3,7 @@
 
 import os
 
-from . import definitions, machine, svg
+from . import definitions, machine, noise as noises, svg
 from .result import behind_by_row, factor, mark, number, overall
 from .svg import escape
 
@@ -148,8 +148,10 @@ def render(result) -> str:
     if result.get("scaling"):
         links.append('<a href="#scaling">Scaling</a>')
     links.append('<a href="#table">All numbers</a>')
-    body = ["<h1><b>weft</b> benchmarks</h1>", '<p class="soft">Goroutines for C++ beside other runtimes: the same workloads, run in turns on '
+    body = ["<h1><b>weft</b> benchmarks%s</h1>" % noises.title(result), '<p class="soft">Goroutines for C++ beside other runtimes: the same workloads, run in turns on '
             "the same machine.</p>", facts(result)]
+    if noises.sentence(result):
+        body.append('<div class="warn">%s</div>' % escape(noises.sentence(result)))
     if result["settings"]["quick"]:
         body.append('<div class="warn">A quick run: the sizes are too small for these numbers to mean anything.</div>')
     if result.get("interrupted"):
@@ -180,7 +182,7 @@ def render(result) -> str:
                 "round and then their median is taken. Raw limits and OS threads are for orientation and not counted as peers. "
                 "bench/README.md says what each row means and what bounds it.</footer>")
     head = ('<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
-            "<title>weft benchmarks</title><style>%s%s</style></head><body><main>" % (style(), svg.RULES))
+            "<title>weft benchmarks%s</title><style>%s%s</style></head><body><main>" % (noises.title(result), style(), svg.RULES))
     return head + "\n".join(body) + "</main></body></html>\n"
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The README's table, made from a stored result so that nobody has to believe a number without its machine and date."""
 
-from . import machine
+from . import machine, noise
 from .result import behind_by_row, factor, number, wobble
 
 COLUMNS = ("weft", "go", "tokio", "kanal", "fiber", "asio", "tbb", "threads", "raw")
@@ -51,6 +51,8 @@ def table(result) -> str:
                     ", ".join("%s %s" % (titles[name], versions[name]) for name in used if versions.get(name)),
                     result["machine"]["compiler"],
                     " ~23%: the ratio to the best peer varies by so much between rounds or runs." if any(row["noisy"] for row in headline) else ""))
+    if noise.sentence(result):
+        lines.append("**%s**" % noise.sentence(result))
     if result["settings"]["quick"]:
         lines.append("**Quick run: the sizes are too small for these numbers to mean anything.**")
     lines.append("")

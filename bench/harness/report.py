@@ -3,7 +3,7 @@
 
 import shutil
 
-from . import definitions, machine
+from . import definitions, machine, noise as noises
 from .result import behind_by_row, factor, mark, number, overall
 from .svg import short
 
@@ -136,6 +136,8 @@ def head(result) -> str:
                                   if settings["quick"] else "")]
     lines.append(", ".join("%s %s" % (system["title"], system["version"]) for system in result["systems"] if system["version"]) +
                  "; " + result["machine"]["compiler"])
+    if noises.sentence(result):
+        lines.append("NOISE: " + noises.sentence(result))
     if noise.get("others_percent", 0) > 5 or noise.get("steal_percent", 0) > 2:
         lines.append("The machine was not quiet: other processes used %s %% of it, the hypervisor took %s %%."
                      % (noise["others_percent"], noise["steal_percent"]))

@@ -4,6 +4,7 @@
 import html
 import math
 
+from . import noise
 from .result import factor, number
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
@@ -104,6 +105,8 @@ def overview(result, systems=("go", "tokio", "kanal", "fiber", "asio", "tbb"), a
     one, bottom = place(1), top + line_height * len(rows)
     body = ['<rect x="%.1f" y="%d" width="%.1f" height="%d" style="fill:var(--bad)"/>' % (left, top, one - left, bottom - top),
             '<rect x="%.1f" y="%d" width="%.1f" height="%d" style="fill:var(--good)"/>' % (one, top, left + plot - one, bottom - top)]
+    if noise.title(result):
+        body.append(text(0, 24, noise.title(result).strip(), "bold"))
     x = left
     for name in used:
         body.append('<circle cx="%.1f" cy="20" r="5" style="fill:%s"/>' % (x + 5, colour(name)))
@@ -160,6 +163,9 @@ def bars(rows, result, alone=False, width=420, title="") -> str:
     if title:
         body.append(text(0, 16, title, "bold"))
         y = 30
+    if alone and noise.title(result):
+        body.append(text(0, y + 2, noise.title(result).strip(), "soft small"))
+        y += 16
     for row in rows:
         names = [name for name in order if "median" in row["cells"].get(name, {})]
         failed = [name for name in order if name in row["cells"] and "median" not in row["cells"][name]]
@@ -233,6 +239,8 @@ def curve_chart(curve, result, alone=False, width=420, height=250) -> str:
         body.append(text(px(x), height - bottom + 16, short(x), "soft small mid"))
     body.append(text((left + width - right) / 2, height - 4, "Ps" if curve["axis"] == "procs" else "tasks", "soft small mid"))
     body.append(text(left - 6, 10, curve["unit"], "soft small end"))
+    if alone and noise.title(result):
+        body.append(text(left, 10, noise.title(result).strip(), "soft small"))
     ends = []
     for line in lines:
         points = [(px(point["x"]), py(point["median"]), point) for point in line["points"] if point.get("median", 0) > 0]
