@@ -54,6 +54,7 @@ inline void prefetch_following(const Processor& p) noexcept {
 // pass more often; but those in it are served no more often than those that wait here.
 std::uint32_t picks_until_global(const Processor& p, std::uint32_t waiting_here) noexcept {
   constexpr std::uint64_t kGlobalWaitNs = 300'000;
+  if (WEFT_UNLIKELY(scheduler.settings.seed_search_order)) return sched::kGlobalInterval;  // as the documents have it
   const std::uint64_t by_time = kGlobalWaitNs / (p.average_ns.load_relaxed() + 1);
   const std::uint64_t by_share = 2 + waiting_here / std::max<std::size_t>(scheduler.inject.size(), 1);
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max(by_time, by_share), sched::kGlobalInterval));

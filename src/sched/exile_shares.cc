@@ -124,8 +124,8 @@ void ExileShares::sample(std::int64_t now, Census& census) noexcept {
     if (cpu_ns < 0) continue;
     const std::int64_t used = turn.sampled_ns == 0 ? 0 : cpu_ns - turn.cpu_ns;
     used_ns_ += used;
-    // Little CPU time: it sleeps, or the machine is busy.
-    if (turn.sampled_ns == 0 || used * 8 >= now - turn.sampled_ns) {
+    // Who has a lease (lease.h) is expected to sleep. Little CPU time: it sleeps, or the machine is busy.
+    if (turn.sampled_ns == 0 ? !m.leased.load_relaxed() : used * 8 >= now - turn.sampled_ns) {
       turn.computes = true;
     } else if ((turn.computes || used > 0) && questions++ < kMostQuestions) {
       turn.computes = !os::thread_sleeps(samples_[i].thread);

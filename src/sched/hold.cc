@@ -140,7 +140,6 @@ bool hold_exiles(HoldReason reason, std::int64_t deadline_ns) noexcept {
 }
 
 void let_exiles_go(HoldReason reason) noexcept {
-  if (scheduler.preempt_signal.load_relaxed() == 0) return;
   std::lock_guard guard(scheduler.machines_lock);
   for (Machine* m = scheduler.all_machines; m != nullptr; m = m->all_next)
     if ((m->hold.word.load_relaxed() & reason) != 0) let_go(*m, reason);

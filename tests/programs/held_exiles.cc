@@ -238,7 +238,8 @@ WEFT_CASE(share_with_goroutines_that_give_way) {
 }
 
 // A goroutine keeps its P in a region without preemption and wants a lock that a held one has: that one gets on
-// although there is no P for it. check: run WEFT_MAXPROCS=1 WEFT_SLICE=2 --case=with_a_lock_get_on
+// although there is no P for it.
+// check: run WEFT_MAXPROCS=1 WEFT_SLICE=2 --case=with_a_lock_get_on
 // check: stdout ^locked 20 times$
 // check: within 60
 WEFT_CASE(with_a_lock_get_on) {

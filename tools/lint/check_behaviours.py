@@ -67,7 +67,7 @@ def self_test():
             DOCUMENT: text, "tests/conformance/chan_test.cc": "TEST_P(Chan, works) {}\n",
             "tests/model/api/chan_test.cc": "TEST(Model, holds) {}\n"})), *fragments)
 
-    assert len(identifiers()) == 86
+    assert len(identifiers()) == 97
     one()
     one("has no test", CH01="| CH01 | x | chan_test.cc:broken |")
     one("has no test", CH01="| CH01 | x | chan_test.cc:holds |")
