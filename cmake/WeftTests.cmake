@@ -381,7 +381,7 @@ endif()
 if(WEFT_BUILD_TESTS AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CROSSCOMPILING AND weft_sanitizer STREQUAL "none")
   add_test(NAME messages.wrong_use COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/messages/run.py"
     "${PROJECT_SOURCE_DIR}/tests/messages/wrong_use.cc" "${PROJECT_SOURCE_DIR}/include" "${CMAKE_CXX_COMPILER}")
-  weft_finish_test(messages.wrong_use "" docs 600)
+  weft_finish_test(messages.wrong_use "" docs 1800)
 endif()
 
 # The lints, so that a plain `ctest` in a build directory finds what they find (the weft command runs them first, by itself).
