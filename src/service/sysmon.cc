@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -114,6 +115,7 @@ class Sysmon {
 
   bool look_at_processors(std::int64_t now) {
     bool acted = has_found_plain_calls();
+    anybody_waits_.reset();
     calls_hold_up_work_ = false;
     // Everybody computes: nobody will look at a timer until somebody gives way, which need not be a whole slice later.
     const sched::IdleView view = scheduler.idle.look();
@@ -185,11 +187,18 @@ class Sysmon {
     using Advice = sched::PlainCallWatch::Advice;
     if (!scheduler.settings.preempt) return;
     const Advice advice = seen_[p.id].plain_calls.look(
-        p.tick.load_relaxed(), now, [&] { return somebody_waits(p, now); },
+        p.tick.load_relaxed(), now, [&] { return p.slot.look() || anybody_waits(now); },
         [&] { return sched::cpu_time_of_machine(p); });
     if (advice == Advice::kNothing) return;
     if (advice == Advice::kProbe && sched::runs_goroutine(p)) sched::probe_by_signal(p);
     look_soon(now + sched::PlainCallWatch::kStillNs);
+  }
+
+  // Asked for each P, answered once in a round.
+  bool anybody_waits(std::int64_t now) {
+    if (!anybody_waits_)
+      anybody_waits_ = sched::work_exists(nullptr) || sched::next_timer_ns() <= now + scheduler.settings.slice_ns;
+    return *anybody_waits_;
   }
 
   void look_soon(std::int64_t at_ns) {
@@ -400,6 +409,7 @@ class Sysmon {
   bool calls_hold_up_work_ = false;
   std::int64_t look_again_ns_ = 0, now_ns_ = 0;
   std::uint32_t plain_calls_found_ = 0;
+  std::optional<bool> anybody_waits_;
   std::int64_t next_timer_ns_ = sched::TimerHeap::kNever;
   bool timers_wait_ = false;
   Neglect neglected_work_, stranded_processor_;
