@@ -88,7 +88,7 @@ void stay_while_held(Machine& m, const void* context) noexcept {
     const bool by_sysmon = (word & kHoldReasons) == kHoldShare;
     os::futex_wait(hold.word, word, by_sysmon ? os::now_ns() + kSysmonSilentNs : os::kForever);
     word = hold.word.load_acquire();  // pairs: hold.word
-    if ((word & kHoldReasons) == kHoldShare && sysmon_is_silent())
+    if ((word & kHoldReasons) == kHoldShare && sysmon_is_silent() && !scheduler.exiting.load_acquire())  // pairs: exiting
       word = hold.word.fetch_and_acq_rel(~std::uint32_t{kHoldShare}) & ~std::uint32_t{kHoldShare};  // pairs: hold.word
   }
 }

@@ -274,6 +274,10 @@ void on_preempt_signal(void* ucontext) noexcept {
   leave_processor_in_call(*m, g);
   m->interrupted = nullptr;
   arch::set_stack_guard(arch::kGiveWay);  // if there are checks after all, the next one is its return
+  if (scheduler.exiting.load_acquire()) {  // the exit may have asked the exiles already; pairs: exiting
+    m->hold.word.fetch_or_acq_rel(kHoldExit);  // pairs: hold.word
+    return hold_exile(*m, g, ucontext);
+  }
   hooks.poke_sysmon();
   // Others are waiting, that is why it was asked: its next turn comes when sysmon finds room for it.
   if (!asleep && may_stand_still(*m, g, walk, ucontext)) stay_until_its_turn(*m, ucontext);
