@@ -14,7 +14,11 @@ namespace {
 using namespace weft::test;
 
 class Turns : public RuntimeTest {};
-INSTANTIATE_TEST_SUITE_P(OneProcessor, Turns, ::testing::Values(Configuration{1, weft::policy_kind::classic}), configuration_name);
+INSTANTIATE_TEST_SUITE_P(P, Turns,
+                         ::testing::Values(Configuration{1, weft::policy_kind::classic}, Configuration{2, weft::policy_kind::classic}),
+                         configuration_name);
+class TurnsOnOneProcessor : public RuntimeTest {};
+INSTANTIATE_TEST_SUITE_P(P, TurnsOnOneProcessor, ::testing::Values(Configuration{1, weft::policy_kind::classic}), configuration_name);
 
 // Two goroutines that hand over to each other after so many steps. The steps they have made.
 class Pair {
@@ -56,7 +60,7 @@ std::pair<double, double> steps_of_light_and_heavy() {
   return {light.made(), heavy.made()};
 }
 
-TEST_P(Turns, a_pair_that_chats_is_not_starved_by_a_pair_that_computes) {
+TEST_P(TurnsOnOneProcessor, a_pair_that_chats_is_not_starved_by_a_pair_that_computes) {
   for (int attempt = 0;; ++attempt) {
     const auto [light, heavy] = weft::run(steps_of_light_and_heavy);
     const double ratio = std::max(light, heavy) / std::min(light, heavy);
