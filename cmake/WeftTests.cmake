@@ -505,7 +505,7 @@ if(WEFT_BUILD_MODEL)
     target_link_libraries(${target} PRIVATE weft_flags GTest::gtest_main)
   endfunction()
 
-  set(model_api_sources sched/waiter sched/timer_heap api/broadcast api/chan_core api/chan_timer api/condition_variable api/context
+  set(model_api_sources sched/waiter sched/timer_heap sched/user_stop api/broadcast api/chan_core api/chan_timer api/condition_variable api/context
     api/context_lifetime api/countdown api/mutex api/select api/semaphore api/task_core api/time api/wait_group api/watch
     api/weighted_semaphore service/netpoll_descriptor)
   list(TRANSFORM model_api_sources REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/\\1.cc")

@@ -131,14 +131,18 @@ void link_to(context_state* state) {
 
 void set_limit(context_state* state, const time_limit& wanted);
 
-// What the timer of a limit runs. By another clock than the steady one it may be too early: set_limit() looks.
+void end_by_limit(context_state* state, const time_limit& limit) {
+  cancel_context(state, std::make_error_code(std::errc::timed_out), limit.cause);
+}
+
+// What the timer of a limit runs, which is never early. By another clock than the steady one it may be: set_limit() looks.
 struct LimitReached {
   std::shared_ptr<ContextLink> link;
   time_limit wanted;
   void operator()() const {
     context_state* alive = follow(*link);
     if (alive == nullptr) return;
-    set_limit(alive, wanted);
+    wanted.again ? set_limit(alive, wanted) : end_by_limit(alive, wanted);
     release_hold(alive);
   }
 };
@@ -147,10 +151,7 @@ void set_limit(context_state* state, const time_limit& wanted) {
   const std::int64_t now = deadline_at(std::chrono::steady_clock::now());
   std::int64_t deadline_ns = wanted.deadline_ns;
   if (deadline_ns <= now && wanted.again) deadline_ns = wanted.again();
-  if (deadline_ns <= now) {
-    cancel_context(state, std::make_error_code(std::errc::timed_out), wanted.cause);
-    return;
-  }
+  if (deadline_ns <= now) return end_by_limit(state, wanted);
   if (state->link == nullptr) link_to(state);  // the first time: before anybody else can look
   timer limit(std::chrono::nanoseconds(deadline_ns - now),
               LimitReached{state->link, {deadline_ns, wanted.cause, wanted.again}});

@@ -2,9 +2,9 @@
 // api/broadcast.cc as it ships.
 //
 // mutant: forgets_those_who_wait in api/broadcast.cc, caught by values_go_when_all_have_passed_them
-//   -     own.missing = receivers;
+//   -     order_release(&own);
 //   -     take_all(queue.list, released);
-//   +     own.missing = receivers;
+//   +     order_release(&own);
 // mutant: leaves_them_at_the_end in api/broadcast.cc, caught by every_receiver_hears_of_every_value
 //   -   closed_ = true;
 //   -   take_all(queue.list, released);

@@ -6,7 +6,12 @@
 //   -   sched::wake(&partner);
 //   +
 // mutant: hands_over_after_the_wake_up in api/chan_core.cc, caught by a_value_passes_from_stack_to_stack
-//   -   move(to, from);
+//   -   order_.meets(partner);
+//   -   {
+//   -     [[maybe_unused]] const OfSleeper element(order_);
+//   -     move(to, from);
+//   -   }
+//   -   order_.has_met(partner);
 //   -   partner.success = true;
 //   -   sched::wake(&partner);
 //   +   sched::wake(&partner);

@@ -9,8 +9,8 @@
 //   +       state->done.core()->close_silently(receivers); state->references.load_relaxed();  // a step of the search
 //   +       state->error = error;
 // mutant: is_cancelled_before_done_is_closed in api/context_state.h, caught by all_answers_change_at_one_moment
-//   -   bool is_cancelled() const noexcept { return done.core()->is_closed(); }
-//   +   bool is_cancelled() const noexcept { return done.core()->is_closed() || cause != nullptr; }
+//   -   bool is_cancelled() const noexcept { return chan_closed(done.core()); }
+//   +   bool is_cancelled() const noexcept { return chan_closed(done.core()) || cause != nullptr; }
 // mutant: wakes_no_receiver in api/context.cc, caught by all_below_are_cancelled
 //   -     sched::wake_all(receivers);
 //   +

@@ -13,8 +13,12 @@
 //   -   while (!joiner.released.load_acquire()) sched_yield();                                // pairs: task.released
 //   +
 // mutant: finishes_without_taking_over in api/task_core.cc, caught by one_side_destroys_the_state
-//   -   if (before == kAbandoned) return true;
-//   +   if (before == kAbandoned) return false;
+//   -   if (before == kAbandoned) {
+//   -     order_acquire(&word_);
+//   -     return true;
+//   +   if (before == kAbandoned) {
+//   +     order_acquire(&word_);
+//   +     return false;
 #include "weft/detail/task_core.h"
 
 #include "model/api/world.h"
