@@ -72,8 +72,7 @@ __attribute__((noinline)) bool chain_goes_on(Processor& p) noexcept {
   constexpr std::uint64_t kShortestTurnUs = 100;  // some fifty switches and more: what a change of chains costs in the caches is paid for
   const std::uint64_t waiting = p.queue.size() + static_cast<std::uint64_t>(p.deque.size());
   if (waiting == 0) {
-    p.turn.begin();
-    p.turn.use_run();
+    p.turn.go_on_alone();
     return true;
   }
   const auto slice_us = static_cast<std::uint64_t>(scheduler.settings.slice_ns / 1000);

@@ -77,7 +77,9 @@ void leave_processor_in_call(Machine& m, Goroutine* g) noexcept {
   p.word.store_release(m.call_word);  // pairs: processor.word
 }
 
-void give_up_predicted_call(Processor& p, std::uint64_t word, bool is_long) noexcept {
+namespace {
+
+__attribute__((always_inline)) inline void give_up_call(Processor& p, std::uint64_t word, bool is_long) noexcept {
   if (WEFT_UNLIKELY(is_long)) {
     hand_off_at_once(p, word);
   } else if (WEFT_UNLIKELY(scheduler.sysmon_slow.load_relaxed()) &&
@@ -86,6 +88,10 @@ void give_up_predicted_call(Processor& p, std::uint64_t word, bool is_long) noex
   }
 }
 
+}  // namespace
+
+void give_up_predicted_call(Processor& p, std::uint64_t word, bool is_long) noexcept { give_up_call(p, word, is_long); }
+
 void enter_call() noexcept {
   Goroutine* g = os::current_g();
   Machine& m = *os::current_m();
@@ -93,7 +99,7 @@ void enter_call() noexcept {
   p.counters.bump(Counter::kCalls);
   leave_processor_in_call(m, g);
   WEFT_DELAY_SITE("call.entered");
-  give_up_predicted_call(p, m.call_word, g->habits.long_calls >= kPredictLong);
+  give_up_call(p, m.call_word, g->habits.long_calls >= kPredictLong);
 }
 
 void leave_call() noexcept {

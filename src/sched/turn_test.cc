@@ -56,5 +56,18 @@ TEST(Turn, that_is_short_looks_never) {
   }
 }
 
+TEST(Turn, of_a_chain_that_nobody_waits_behind_looks_seldom_and_begins_anew) {
+  Turn turn;
+  for (int i = 0; i < 10; ++i) {
+    turn.go_on_alone();
+    for (std::uint32_t run = 1; run < Turn::kMostRuns; ++run) {
+      EXPECT_TRUE(turn.has_run_left());
+      turn.use_run();
+    }
+    EXPECT_FALSE(turn.has_run_left());
+  }
+  EXPECT_TRUE(turn.goes_on(1'000'000, 10)) << "the time alone does not count";
+}
+
 }  // namespace
 }  // namespace weft::sched
