@@ -182,7 +182,7 @@ TEST_F(RestartCall, hides_the_signal_from_sleeping) {
 // Signals come faster than the sleep is long: made again in full each time it would never end.
 TEST_F(RestartCall, lets_a_sleep_end_however_many_signals_come) {
   constexpr auto kStorm = 3s;
-  const auto sleep_in_storm = [&](auto&& sleep) {
+  const auto sleep_once = [&](auto&& sleep) {
     const pthread_t self = pthread_self();
     std::atomic<bool> ended{false};
     const auto began = std::chrono::steady_clock::now();
@@ -192,12 +192,18 @@ TEST_F(RestartCall, lets_a_sleep_end_however_many_signals_come) {
         pthread_kill(self, SIGUSR2);
       }
     });
-    const int before = made_again;
     EXPECT_EQ(sleep(), 0);
     const auto took = std::chrono::steady_clock::now() - began;
     ended = true;
     other.join();
     EXPECT_GE(took, 48ms);
+    return took;
+  };
+  // A busy machine may keep the signals away until the sleep is over: then once more.
+  const auto sleep_in_storm = [&](auto&& sleep) {
+    const int before = made_again;
+    auto took = sleep_once(sleep);
+    for (int tries = 0; made_again < before + 2 && tries < 100; ++tries) took = sleep_once(sleep);
     EXPECT_GT(made_again, before);
     return took;
   };
