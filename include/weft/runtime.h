@@ -42,6 +42,7 @@ struct stats {
   std::uint64_t exiles = 0;  // of preempts_done: by signal, the goroutine went on computing without its P
   std::uint64_t leases =
       0;  // returns to user code of goroutines that block their thread in plain calls, their P up for others
+  std::uint64_t retreats = 0;    // a P gave its goroutines to another, because sharing channels or locks cost too much
   std::uint64_t injections = 0;  // of preempts_done: by signal, in the middle of the code (preemptible)
 };
 

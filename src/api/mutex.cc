@@ -4,6 +4,7 @@
 #include "api/lock_name.h"
 #include "base/check.h"
 #include "os/clock.h"
+#include "sched/retreat.h"
 #include "sched/wait_queue.h"
 
 // Mutex.
@@ -33,6 +34,7 @@ bool spinning_helps(unsigned round) { return sched::maxprocs() > 1 && round < 8;
 }  // namespace
 
 bool mutex::lock_slow(std::int64_t deadline_ns) {
+  sched::note_meeting();
   for (unsigned round = 0; spinning_helps(round); ++round) {
     base::cpu_relax(1u << (round < 6 ? round : 6));
     if (try_lock()) return true;

@@ -60,8 +60,17 @@ std::uint32_t picks_until_global(const Processor& p, std::uint32_t waiting_here)
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max(by_time, by_share), sched::kGlobalInterval));
 }
 
+__attribute__((noinline)) Runnable drain_inbox(Processor& p) noexcept {
+  sched::RunnableList arrived = sched::take_inbox(p);
+  const Runnable first = arrived.pop();
+  while (const Runnable other = arrived.pop()) push_queue(p, other);
+  return first;
+}
+
 __attribute__((noinline)) Runnable pick_for_fairness(Processor& p) noexcept {
   p.until_global = p.global_interval = picks_until_global(p, p.queue.size() + static_cast<std::uint32_t>(p.deque.size()));
+  if (WEFT_UNLIKELY(!p.inbox.empty()))
+    if (const Runnable arrived = drain_inbox(p)) return arrived;
   // One only: a batch of old records on top of the deque would turn depth-first into breadth-first.
   if (const Runnable injected = sched::take_one_injected(p)) return injected;
   return p.deque.steal();  // the oldest record: LIFO alone would starve it
@@ -77,13 +86,6 @@ __attribute__((noinline)) bool chain_goes_on(Processor& p) noexcept {
   }
   const auto slice_us = static_cast<std::uint64_t>(scheduler.settings.slice_ns / 1000);
   return p.turn.goes_on(os::ticks(), os::us_to_ticks(std::max(slice_us / (1 + waiting), kShortestTurnUs)));
-}
-
-__attribute__((noinline)) Runnable drain_inbox(Processor& p) noexcept {
-  sched::RunnableList arrived = sched::take_inbox(p);
-  const Runnable first = arrived.pop();
-  while (const Runnable other = arrived.pop()) push_queue(p, other);
-  return first;
 }
 
 Runnable steal_queue(Processor& thief, Processor& victim) noexcept {
@@ -169,7 +171,8 @@ Runnable Classic::next(Processor& p) noexcept {
     if (const Runnable record = p.deque.pop()) return record;
   prefetch_following(p);
   if (const Runnable started = p.queue.pop()) return started;
-  return p.deque.pop();
+  if (const Runnable record = p.deque.pop()) return record;
+  return WEFT_UNLIKELY(!p.inbox.empty()) ? drain_inbox(p) : Runnable();
 }
 
 Runnable Classic::steal(Processor& thief, bool desperate, const std::uint32_t* seen_ticks) noexcept {

@@ -181,13 +181,16 @@ class Parser {
       read_choice(key, text, "off", "on", debug.early_timers);
     } else if (key == "leases") {
       read_choice(key, text, "off", "always", debug.leases);
+    } else if (key == "retreats") {
+      read_choice(key, text, "off", "always", debug.retreats);
     } else if (key == "preempt" && !text) {
       debug.preempt = true;
     } else {
       parsed_.warnings.push_back(
           "weft: WEFT_DEBUG: unknown key " + quote_for_message(key) +
           " ignored; known are randsched[=seed], starve[=seed], buggify=seed, spin_us=microseconds, preempt, ladder=step, "
-          "search_order=go127|seed, spawn_place=next|back, wake_place=here|last, early_timers=off|on, leases=off|always");
+          "search_order=go127|seed, spawn_place=next|back, wake_place=here|last, early_timers=off|on, leases=off|always, "
+          "retreats=off|always");
     }
   }
 

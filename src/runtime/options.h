@@ -37,6 +37,7 @@ struct DebugSettings {
   std::optional<bool> wake_on_last_p;     // wake_place=last: where it ran before; here: the default, on the waker's P
   std::optional<bool> early_timers;       // os/early_timer.h; by default where it pays
   std::optional<bool> leases;             // leases=off: none; always: for every goroutine; by default where they block
+  std::optional<bool> retreats;           // retreats=off: none; always: wherever Ps share; by default where that costs too much
 };
 
 // What the environment says; nullopt: the variable is not set.

@@ -216,7 +216,8 @@ TEST(Options, debug_choices_are_the_usual_way_or_the_other) {
                   {"spawn_place=next", "spawn_place=back", &DebugSettings::spawn_at_back},
                   {"wake_place=here", "wake_place=last", &DebugSettings::wake_on_last_p},
                   {"early_timers=off", "early_timers=on", &DebugSettings::early_timers},
-                  {"leases=off", "leases=always", &DebugSettings::leases}};
+                  {"leases=off", "leases=always", &DebugSettings::leases},
+                  {"retreats=off", "retreats=always", &DebugSettings::retreats}};
   for (const auto& [usual, other, member] : kChoices) {
     EXPECT_EQ(parse({}).settings.debug.*member, std::nullopt);
     EXPECT_EQ(parse({{"WEFT_DEBUG", usual}}).settings.debug.*member, false);
@@ -235,7 +236,7 @@ TEST(Options, debug_unknown_keys_warn_and_the_rest_counts) {
             "weft: WEFT_DEBUG: unknown key \"nope\" ignored; known are randsched[=seed], starve[=seed], "
             "buggify=seed, "
             "spin_us=microseconds, preempt, ladder=step, search_order=go127|seed, spawn_place=next|back, "
-            "wake_place=here|last, early_timers=off|on, leases=off|always");
+            "wake_place=here|last, early_timers=off|on, leases=off|always, retreats=off|always");
   EXPECT_NE(parsed.warnings[1].find("\"RANDSCHED\""), std::string::npos);
   EXPECT_NE(parsed.warnings[2].find("\"\""), std::string::npos);
   EXPECT_EQ(parsed.settings.debug.spin_us, 3u);

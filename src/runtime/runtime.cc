@@ -204,6 +204,7 @@ void apply_debug(const runtime::DebugSettings& debug) {
   settings.spawn_at_back = debug.spawn_at_back.value_or(false);
   settings.wake_on_last_p = debug.wake_on_last_p.value_or(false);
   settings.early_timers = debug.early_timers;
+  if (debug.retreats) settings.retreats = *debug.retreats ? sched::Retreats::kAlways : sched::Retreats::kNever;
   if (debug.leases) settings.leases = *debug.leases ? sched::Leases::kAlways : sched::Leases::kNever;
   scheduler.sites_block.store_relaxed(settings.leases == sched::Leases::kAlways);
   if (debug.buggify) base::set_delay_seed(*debug.buggify | 1);
@@ -420,6 +421,7 @@ stats read_stats() {
   result.starts = sched::total(Counter::kStarts);
   result.exiles = sched::total(Counter::kExiles);
   result.leases = sched::total(Counter::kLeases);
+  result.retreats = sched::total(Counter::kRetreats);
   result.injections = sched::total(Counter::kInjections);
   std::uint64_t runnable = scheduler.inject.size() + scheduler.idle_priority.size() + scheduler.starved.size();
   for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) {

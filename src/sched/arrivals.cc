@@ -6,6 +6,7 @@
 #include "sched/dispatch.h"
 #include "sched/locals.h"
 #include "sched/machines.h"
+#include "sched/retreat.h"
 #include "sched/spawn.h"
 #include "sched/trace_points.h"
 #include "sched/traced_moves.h"
@@ -167,6 +168,12 @@ void inject(RunnableList& chain) noexcept {
   wake_for_queued_work(os::current_p());
 }
 
+// Stealing proved worthless just now: only a backlog that costs more than a wake is worth another try.
+static bool worth_another_try(const Processor& p) noexcept {
+  const std::uint64_t backlog = scheduler.policy->backlog(p);
+  return backlog >= 128 || backlog * p.average_ns.load_relaxed() >= std::uint64_t{scheduler.settings.long_us} * 1000;
+}
+
 void wake_for_queued_work(Processor* p) noexcept {
   WEFT_DELAY_SITE("submit.before_fence");
   base::full_fence();  // pairs: submit.retire
@@ -174,10 +181,15 @@ void wake_for_queued_work(Processor* p) noexcept {
   if (view.quiet()) return;
   WEFT_DELAY_SITE("submit.before_wake");
   if (view.passive()) {
-    if (view.suppressed() && p != nullptr) {
-      // Stealing proved worthless just now: only a backlog that costs more than a wake is worth another try.
-      const std::uint64_t backlog = scheduler.policy->backlog(*p);
-      if (backlog < 128 && backlog * p->average_ns.load_relaxed() < std::uint64_t{scheduler.settings.long_us} * 1000) return;
+    if (view.suppressed()) {
+      // With another P busy, one that has retreated hears only of work that sharing does not slow down.
+      const std::int64_t apart_ns = scheduler.passive_apart_ns.load_relaxed();
+      if (apart_ns != 0 && view.idle() + 1 < maxprocs()) {
+        if (p == nullptr || !outweighs_sharing(*p) || os::now_ns() < apart_ns) return;
+        scheduler.passive_apart_ns.store_relaxed(0);  // called back; who wakes it for a timer leaves that alone
+      } else if (p != nullptr && !worth_another_try(*p)) {
+        return;
+      }
     }
     wake_passive(p);
   } else if (view.idle() > 0 && view.spinning() == 0) {

@@ -9,7 +9,7 @@
 // until another thread wants it.
 //   Why         most channels are used by goroutines of one P for long stretches, and a locked operation takes 5 to 9 ns, most of what an item
 //               through a buffered channel costs (20 -> 10 ns).
-//   Who counts  what channels do most (unlock_counted). Not exactly: who else uses the lock between two looks goes unseen.
+//   Streak      counts what channels do most (unlock_counted). A use by another M begins a new one, and is a meeting (sharing_meter.h).
 //   Two bytes   taken_ is an ordinary spin lock's. A lock that becomes an M's own stays taken: whoever holds it holds mine_, too, which the
 //               owner takes and gives back like a lock of one thread. So nobody can mistake the one kind for the other.
 //   Invariants  B1 habit_ is written by who holds taken_: the holder if the lock is unbiased, the revoker if it is biased.
@@ -39,7 +39,6 @@ template <class Atomics, class Owners>
 class BiasedLock {
   using Owner = typename Owners::Owner;
   using Habit = typename Owner::Habit;
-  static_assert(256 % Owners::kLookEvery == 0 && Owners::kStreak % Owners::kLookEvery == 0, "a look meets the end");
 
  public:
   __attribute__((always_inline)) bool try_lock_unranked() noexcept {
@@ -57,12 +56,14 @@ class BiasedLock {
       taken_.store_release(false);  // pairs: lock.taken
     }
   }
-  // Few instructions, for others wait for them: the streak is looked at now and then.
+  // Few instructions, for others wait for them.
   __attribute__((always_inline)) void unlock_counted_unranked() noexcept {
     if (mine_.load_relaxed()) return mine_.store_release(false);  // pairs: lock.mine
+    const Owner* self = Owners::self();
+    if (WEFT_UNLIKELY(self == nullptr || habit_.load_relaxed() != self->uses())) return end_anothers_streak(self);
     const auto uses = static_cast<std::uint8_t>(streak_.load_relaxed() + 1);
     streak_.store_relaxed(uses);
-    if (WEFT_UNLIKELY(uses % Owners::kLookEvery == 0)) return look_at_streak(uses);
+    if (WEFT_UNLIKELY(uses >= Owners::kStreak)) return end_own_streak(*self);
     taken_.store_release(false);  // pairs: lock.taken
   }
 
@@ -87,25 +88,27 @@ class BiasedLock {
   }
 
   __attribute__((noinline)) void lock_slow() noexcept {
+    const auto begin = Owners::begin_wait();
     typename Owners::BackOff back_off;
     do {
-      if (is_biased() && revoke()) return;
+      if (is_biased() && revoke()) break;
       back_off.wait();
     } while (!try_lock_unranked());
+    Owners::note_wait(begin);
   }
 
   // Keeps the lock for this thread, or gives it back.
-  __attribute__((noinline)) void look_at_streak(std::uint8_t uses) noexcept {
-    const Owner* self = Owners::self();
-    const Habit habit = self != nullptr ? self->uses() : Owner::kNobody;
-    if (habit_.load_relaxed() != habit) {
-      begin_streak(habit);
-    } else if (uses >= Owners::kStreak) {
-      if (habit != Owner::kNobody && Owners::may_rely())
-        return habit_.store_release(self->owns());  // pairs: lock.habit
-      begin_streak(habit);
-    }
+  __attribute__((noinline)) void end_own_streak(const Owner& self) noexcept {
+    if (self.uses() != Owner::kNobody && Owners::may_rely())
+      return habit_.store_release(self.owns());  // pairs: lock.habit
+    begin_streak(self.uses());
     taken_.store_release(false);  // pairs: lock.taken
+  }
+  __attribute__((noinline)) void end_anothers_streak(const Owner* self) noexcept {
+    const bool used_before = habit_.load_relaxed() != Owner::kNobody;
+    begin_streak(self != nullptr ? self->uses() : Owner::kNobody);
+    taken_.store_release(false);  // pairs: lock.taken
+    if (used_before) Owners::note_meeting();
   }
 
   // False: it is not another thread's own any more, or somebody is at it.
@@ -134,8 +137,8 @@ class BiasedLock {
   template <class T>
   using Atom = typename Atomics::template atom<T>;
 
-  Atom<Habit> habit_{Owner::kNobody};  // who used it when that was looked at; or whose own it is
-  Atom<std::uint8_t> streak_{0};       // uses that counted since then
+  Atom<Habit> habit_{Owner::kNobody};  // the M that used it last (unlock_counted), or whose own it is
+  Atom<std::uint8_t> streak_{0};       // its uses in a row
   Atom<bool> taken_{false};
   Atom<bool> mine_{false};
   Atom<bool> revoking_{false};

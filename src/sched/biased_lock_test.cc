@@ -28,12 +28,27 @@ class BiasedLockTest : public OwnersTest {
 };
 
 TEST_F(BiasedLockTest, becomes_the_own_of_who_uses_it_alone) {
-  use(lock_, 5);
+  use(lock_, 4);
   EXPECT_FALSE(lock_.is_biased());
   use(lock_, 1);
   EXPECT_TRUE(lock_.is_biased());
   use(lock_, 1'000);
   EXPECT_EQ(TestOwners::biased, 1);
+}
+
+TEST_F(BiasedLockTest, a_use_by_another_is_a_meeting_and_begins_a_new_streak) {
+  use(lock_, 3);
+  EXPECT_EQ(TestOwners::meetings, 0);
+  on_another_thread(&TestOwners::owners[1], [&] { use(lock_, 3); });
+  EXPECT_EQ(TestOwners::meetings, 1);
+  use(lock_, 4);
+  EXPECT_EQ(TestOwners::meetings, 2);
+  EXPECT_FALSE(lock_.is_biased());
+  use(lock_, 1);
+  EXPECT_TRUE(lock_.is_biased());
+  use(lock_, 10);
+  on_another_thread(&TestOwners::owners[1], [&] { use(lock_, 1); });
+  EXPECT_EQ(TestOwners::revoked, 1);
 }
 
 TEST_F(BiasedLockTest, uses_that_do_not_count_leave_it_nobodys) {

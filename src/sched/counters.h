@@ -42,6 +42,7 @@ enum class Counter : std::uint8_t {
   kIdleRuns,
   kLockedHandoffs,
   kStarts,
+  kRetreats,  // a P gave its work to another, because they shared too closely
   kCount,
 };
 

@@ -10,7 +10,7 @@
 namespace weft::sched {
 namespace {
 
-constexpr std::uint8_t kPredictLong = 2, kPredictMax = 3;
+constexpr std::uint8_t kPredictMax = 3;
 constexpr unsigned kLooksForProcessor = 32;
 
 // Type 2 spinner (A24): an M without a P looks for one, briefly: its goroutine could go on without a queue.
@@ -99,7 +99,7 @@ void enter_call() noexcept {
   p.counters.bump(Counter::kCalls);
   leave_processor_in_call(m, g);
   WEFT_DELAY_SITE("call.entered");
-  give_up_call(p, m.call_word, g->habits.long_calls >= kPredictLong);
+  give_up_call(p, m.call_word, predicts_long_call(*g));
 }
 
 void leave_call() noexcept {

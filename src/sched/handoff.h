@@ -11,6 +11,9 @@
 //   Orders   enter: word release  -- taker: CAS acquire;  taker: new word release -- leave: CAS acquire   (processor.word)
 namespace weft::sched {
 
+// The next call of this goroutine will be long, if it goes on as before.
+inline bool predicts_long_call(const Goroutine& g) noexcept { return g.habits.long_calls >= 2; }
+
 // On a goroutine with a P. Until leave_call() the thread counts as a plain one: current_p() is null.
 void enter_call() noexcept;
 void leave_call() noexcept;  // may switch

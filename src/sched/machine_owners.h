@@ -3,9 +3,11 @@
 #include <cstdint>
 
 #include "base/check.h"
+#include "os/clock.h"
 #include "os/current.h"
 #include "sched/machine.h"
 #include "sched/paced_barrier.h"
+#include "sched/retreat.h"
 
 namespace weft::sched {
 
@@ -13,9 +15,9 @@ namespace weft::sched {
 struct MachineOwners : PacedBarrier {
   using Owner = LockOwner;
 #if WEFT_DEBUG_CHECKS  // as often as can be: locks change hands in every test
-  static constexpr std::uint8_t kLookEvery = 1, kStreak = 3;
+  static constexpr std::uint8_t kStreak = 3;
 #else
-  static constexpr std::uint8_t kLookEvery = 16, kStreak = 240;
+  static constexpr std::uint8_t kStreak = 240;
 #endif
 
   static Owner* self() noexcept {
@@ -23,6 +25,9 @@ struct MachineOwners : PacedBarrier {
     return WEFT_LIKELY(m != nullptr) ? &m->lock_owner : nullptr;
   }
   static const Owner* find(Owner::Habit biased) noexcept;
+  static void note_meeting() noexcept { sched::note_meeting(); }
+  static std::uint64_t begin_wait() noexcept { return os::ticks(); }
+  static void note_wait(std::uint64_t begin) noexcept { note_sharing_loss(begin); }
 
   // A new M gets its number. Never given back: Ms are reused.
   static void enroll(Machine& m) noexcept;

@@ -224,13 +224,17 @@ bool start_thread_for(Machine& m) noexcept {
   return false;
 }
 
+// The kernel chooses well by itself: the waker leaves its CPU soon, or the woken M slept where it is wanted. Each placement costs two system calls.
+bool kernel_places_well(const Machine& m, Waker waker) noexcept {
+  if (waker == Waker::kBlocks) return m.slept_on_cpu.load_relaxed() == sched_getcpu();
+  const Goroutine* g = os::current_g();
+  return waker == Waker::kIndifferent || (g != nullptr && predicts_long_call(*g));
+}
+
 // The doorbell. What the M is to do was written before; a ring too many only makes it look.
 void ring(Machine& m, Waker waker = Waker::kGoesOn) noexcept {
-  const bool well_placed =
-      waker == Waker::kIndifferent || (waker == Waker::kBlocks && m.slept_on_cpu.load_relaxed() == sched_getcpu());
   Placement asleep = Placement::kAsleep;
-  if (scheduler.settings.place_woken_threads && !well_placed &&
-      m.placement.cas_acquire(asleep, Placement::kPlacing)) {  // pairs: placement
+  if (!kernel_places_well(m, waker) && m.placement.cas_acquire(asleep, Placement::kPlacing)) {  // pairs: placement
     const bool placed = waker == Waker::kBlocks ? os::bring_to_this_cpu(m.tid) : os::keep_off_this_cpu(m.tid);
     Placement placing = Placement::kPlacing;
     const Placement after = placed ? Placement::kPlaced : Placement::kAwake;

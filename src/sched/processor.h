@@ -12,6 +12,7 @@
 #include "sched/paced_barrier.h"
 #include "sched/record_deque.h"
 #include "sched/run_queue.h"
+#include "sched/sharing_meter.h"
 #include "sched/status.h"
 #include "sched/timer_heap.h"
 #include "sched/turn.h"
@@ -30,6 +31,7 @@ inline constexpr std::uint32_t kGlobalInterval = 61;  // D01: every 61st pick, o
 enum Attention : std::uint32_t {
   kAttentionStop = 1,     // stop the world
   kAttentionPreempt = 2,  // the slice is over: give way to others
+  kAttentionRetreat = 4,  // sharing costs too much: give the work to another P (retreat.h)
 };
 
 // Rule R.5, on the P's side: what the next ready should do.
@@ -62,6 +64,8 @@ struct alignas(base::kCacheLine) Processor {
       kUnknownAverage};  // time between dispatches, sampled every 61st; thieves look at it, too
   std::uint64_t sampled_at = 0;
   std::uint32_t until_timers = 1;
+  SharingMeter sharing;
+  Retreat retreat;
 
   SpawnRecord* records = nullptr;  // magazine in use
   std::uint32_t record_count = 0;

@@ -34,6 +34,8 @@ namespace weft::sched {
 
 // To whom goroutines that go back to user code leave their P (lease.h): for tests and comparisons.
 enum class Leases : std::uint8_t { kNever, kLearned, kAlways };
+// When Ps retreat (retreat.h): the same.
+enum class Retreats : std::uint8_t { kNever, kMeasured, kAlways };
 
 struct Settings {
   std::uint32_t spin_us = 20;       // active looking before sleeping (A28)
@@ -53,10 +55,10 @@ struct Settings {
   bool seed_search_order = false;   // K1: local, steal, global, network; WEFT_DEBUG=search_order=seed
   bool spawn_at_back = false;       // K5: WEFT_DEBUG=spawn_place=back
   bool prompt_park = false;         // the ladder: no spinning, active or passive
-  bool place_woken_threads = true;  // keep a woken M off the waker's CPU
   bool random_schedule = false;     // tests: the slot is left out by a coin, deque and ring come in random order
   std::uint64_t random_seed = 0;    // of the Ps: which coin, which victim
   Leases leases = Leases::kLearned;
+  Retreats retreats = Retreats::kMeasured;
   std::optional<bool> early_timers;  // os/early_timer.h; by default where it pays
 };
 
@@ -101,6 +103,7 @@ struct Scheduler {
   CounterSet shared_counters;  // bumped with add() by threads without a P
   alignas(base::kCacheLine) base::Atom<std::uint64_t> next_id_range{1};
   Watcher poller, passive;
+  base::Atom<std::int64_t> passive_apart_ns{0};  // the passive M's P has retreated, and is called back not before; 0: it has not
   alignas(base::kCacheLine) NetworkWatch network;
 
   // --- threads ---

@@ -9,6 +9,7 @@
 #include "sched/hooks.h"
 #include "sched/machine_sleep.h"
 #include "sched/machines.h"
+#include "sched/retreat.h"
 #include "sched/timer_watch.h"
 #include "sched/world.h"
 
@@ -25,6 +26,9 @@
 //   Retiring    P to the idle list and out of the spinners in one CAS; full fence; look at everything once more.
 //               (Pairs with publish; full fence; look at the idle word, in wake_for_queued_work.) Without that second look a
 //               wake-up can be lost: tests/model has the mutant.
+//   Apart       A P that has retreated (retreat.h), or a suppressed M, may retire beside work if a spinner is left: that one wakes another when it
+//               leaves with work, and the last spinner to retire sees none and looks. The idle word counts spinners and idle Ps together, so two that
+//               retire at once cannot both rely on each other.
 namespace weft::sched {
 
 Hooks hooks;
@@ -35,6 +39,7 @@ constexpr std::uint32_t kFruitlessLimit = 2;
 constexpr std::uint32_t kFruitlessMax = 10;
 constexpr std::uint32_t kMostSuppressions = 8;       // the longest takes 12.8 ms
 constexpr std::int64_t kSuppressedLookNs = 200'000;  // meanwhile it looks around so often
+constexpr std::int64_t kApartLookNs = 1'000'000;     // one that has retreated begins with this
 constexpr std::int64_t kForgottenNs = 10'000'000;    // after the last one, the next is short again
 constexpr std::int64_t kLeftAloneNs = 100'000;
 constexpr std::uint64_t kAgedUs = 3;  // a slot whose P has not dispatched for so long may be robbed
@@ -174,10 +179,11 @@ bool another_is_busy(const Processor& p) noexcept {
 
 // Some P has had work waiting since the last look without dispatching anything.
 bool sees_aged_work(const Processor& p, const Ticks& seen) noexcept {
+  const bool injected = !scheduler.inject.empty();
   for (std::uint32_t i = 0; i < maxprocs(); ++i) {
     const Processor& other = *scheduler.processors[i];
     if (other.id != p.id && other.tick.load_relaxed() == seen.at[i] &&
-        (other.slot.look() || scheduler.policy->backlog(other) > 0))
+        (injected || other.slot.look() || scheduler.policy->backlog(other) > 0 || !other.inbox.empty()))
       return true;
   }
   return false;
@@ -191,6 +197,14 @@ bool worth_stealing(const Processor& p) noexcept {
                                 std::uint64_t{scheduler.settings.productive_us} * 1000)
       return true;
   }
+  return false;
+}
+
+// The same, for one that has retreated.
+bool worth_returning(const Processor& p) noexcept {
+  if (os::now_ns() < p.retreat.earliest_end_ns()) return false;
+  for (std::uint32_t i = 0; i < maxprocs(); ++i)
+    if (i != p.id && outweighs_sharing(*scheduler.processors[i])) return true;
   return false;
 }
 
@@ -212,9 +226,12 @@ class PassiveWatch {
 
   // Sleeps and looks until there is something to run (returned), or a reason to go through the whole search again (none).
   Runnable run() noexcept {
-    std::int64_t period = scheduler.settings.passive_first_ns;
-    suppressed_ = suppressed(m_);
-    if (suppressed_) begin_suppression();
+    apart_ = keeps_apart(*m_.p);
+    const std::int64_t first = apart_ ? kApartLookNs : scheduler.settings.passive_first_ns;
+    std::int64_t period = first;
+    suppressed_ = apart_ || suppressed(m_);
+    if (suppressed_ && !apart_) begin_suppression();
+    scheduler.passive_apart_ns.store_relaxed(apart_ ? m_.p->retreat.earliest_end_ns() : 0);  // a hint for wakers
     seen_.read();
     scheduler.passive.until_ns.store_relaxed(0);  // nobody interrupts us for a timer before we have read them all
     scheduler.idle.set_passive(suppressed_);
@@ -225,9 +242,7 @@ class PassiveWatch {
         if ((found = look())) break;
         if (m_.p->attention.load_relaxed() != 0 || timers_due() || !another_is_busy(*m_.p)) break;
         // Something waits in a slot: its P had its chance at the next look, not after the longest pause.
-        period = sees_aged_work(*m_.p, seen_)
-                     ? scheduler.settings.passive_first_ns
-                     : std::min(period * 2, suppressed_ ? kSuppressedLookNs : scheduler.settings.passive_limit_ns);
+        period = sees_aged_work(*m_.p, seen_) ? first : std::min(period * 2, longest_pause());
         seen_.read();
         sample_others(*m_.p);
       }
@@ -245,6 +260,10 @@ class PassiveWatch {
     if (now > m_.suppressed_until_ns + kForgottenNs) m_.suppressions = 0;
     m_.suppressed_until_ns = now + (scheduler.settings.passive_first_ns << m_.suppressions);
     if (m_.suppressions < kMostSuppressions) ++m_.suppressions;
+  }
+
+  std::int64_t longest_pause() const noexcept {
+    return suppressed_ && !apart_ ? kSuppressedLookNs : scheduler.settings.passive_limit_ns;
   }
 
   static bool timers_due() noexcept {
@@ -271,7 +290,8 @@ class PassiveWatch {
     take_over(*m_.p, ready);
     if (scheduler.idle.look().passive()) return true;
     m_.fruitless = 0;
-    if (suppressed_) clear_suspicion(m_);  // the call was urgent
+    if (suppressed_ && !apart_) clear_suspicion(m_);  // the call was urgent
+    if (apart_ && scheduler.passive_apart_ns.load_relaxed() == 0) m_.p->retreat.end(os::now_ns());
     return false;
   }
 
@@ -282,6 +302,13 @@ class PassiveWatch {
     if (sees_aged_work(p, seen_)) {
       clear_suspicion(m_);
       if (const Runnable stolen = steal(p, true, &seen_)) return stolen;
+      if (const Runnable injected = take_injected(p)) return injected;
+    }
+    if (apart_) {
+      if (keeps_apart(p) && !worth_returning(p)) return Runnable();
+      p.retreat.end(os::now_ns());
+      apart_ = false;
+      m_.suppressed_until_ns = 0;
     }
     if (const Runnable injected = take_injected(p)) return injected;
     if (const Runnable background = take_idle_priority(p)) return background;
@@ -300,6 +327,7 @@ class PassiveWatch {
   Machine& m_;
   Ticks& seen_;
   bool suppressed_ = false;
+  bool apart_ = false;  // and so suppressed
 };
 
 // --- retiring ---
@@ -317,7 +345,7 @@ bool come_back(Machine& m) noexcept {
 }
 
 // True: the M has no P any more and is on the idle list. False: it still has one, or has one again: search on.
-bool retire(Machine& m) noexcept {
+bool retire(Machine& m, bool apart) noexcept {
   Processor& p = *m.p;
   {
     // The M is on the idle list before anybody can take its P: who pops the P finds its M under this lock.
@@ -333,7 +361,8 @@ bool retire(Machine& m) noexcept {
   }
   WEFT_DELAY_SITE("retire.before_recheck");
   base::full_fence();  // pairs: submit.retire
-  if (work_exists(nullptr) && come_back(m)) return false;
+  const bool leaves_work_alone = (apart || suppressed(m)) && scheduler.idle.look().spinning() > 0;
+  if (!leaves_work_alone && work_exists(nullptr) && come_back(m)) return false;
   WEFT_DELAY_SITE("retire.before_sleep");
   return true;
 }
@@ -383,14 +412,16 @@ Runnable find_runnable(Machine& m) noexcept {
     if (p.attention.load_relaxed() != 0 && !attend(m)) continue;  // the P may be gone
     const bool brief = run_due_timers(p);
     if (const Runnable local = scheduler.policy->next(p)) return leave_with(m, local, false, brief);
+    const bool apart = keeps_apart(p);
     if (!scheduler.settings.seed_search_order) {
-      if (const Runnable injected = take_injected(p)) return leave_with(m, injected, false);
+      if (!apart)
+        if (const Runnable injected = take_injected(p)) return leave_with(m, injected, false);
       if (poll_network(p))
         if (const Runnable local = scheduler.policy->next(p)) return leave_with(m, local, false);
     }
     if (maxprocs() > 1) {
       judge_last_steal(m);
-      if (!suppressed(m))
+      if (!apart && !suppressed(m))
         if (const Runnable stolen = steal(p, false, nullptr)) return leave_with(m, stolen, true);
     }
     if (scheduler.settings.seed_search_order) {
@@ -402,7 +433,7 @@ Runnable find_runnable(Machine& m) noexcept {
       if (!m.spinning) m.spinning = scheduler.idle.try_start_spinning(maxprocs());
       if (m.spinning) {
         note_spinning_maximum();
-        if (!suppressed(m) && !m.brief && scheduler.settings.spin_us > 0)
+        if (!apart && !suppressed(m) && !m.brief && scheduler.settings.spin_us > 0)
           if (const Runnable found = spin(m, seen)) return leave_with(m, found, true);
       }
     }
@@ -412,7 +443,7 @@ Runnable find_runnable(Machine& m) noexcept {
       if (const Runnable found = watch.run()) return leave_with(m, found, true);
       continue;
     }
-    if (retire(m) && !wait_for_processor(m)) return Runnable();
+    if (retire(m, apart) && !wait_for_processor(m)) return Runnable();
   }
 }
 

@@ -17,12 +17,12 @@ struct TestOwners {
   using Owner = LockOwner;
   using BackOff = os::BackOff;
   static constexpr unsigned kThreads = 4;
-  static constexpr std::uint8_t kLookEvery = 2, kStreak = 4;
+  static constexpr std::uint8_t kStreak = 4;
 
   static inline thread_local constinit Owner* current = nullptr;
   static inline Owner owners[kThreads];
   static inline bool allowed = true;
-  static inline std::atomic<long> biased{0}, revoked{0};  // raw atomic: compared with numbers by tests
+  static inline std::atomic<long> biased{0}, revoked{0}, meetings{0};  // raw atomic: compared with numbers by tests
 
   static Owner* self() { return current; }
   static const Owner* find(Owner::Habit habit) { return &owners[Owner::number_of(habit) - 1]; }
@@ -30,6 +30,9 @@ struct TestOwners {
     if (allowed) ++biased;
     return allowed;
   }
+  static void note_meeting() { ++meetings; }
+  static int begin_wait() { return 0; }
+  static void note_wait(int) {}
   static void light_fence() { base::compiler_fence(); }
   static void heavy_fence() {
     ++revoked;
@@ -44,7 +47,7 @@ class OwnersTest : public testing::Test {
     for (unsigned i = 0; i < TestOwners::kThreads; ++i) TestOwners::owners[i].set_number(i + 1);
     TestOwners::current = &TestOwners::owners[0];
     TestOwners::allowed = true;
-    TestOwners::biased = TestOwners::revoked = 0;
+    TestOwners::biased = TestOwners::revoked = TestOwners::meetings = 0;
   }
   void TearDown() override { TestOwners::current = nullptr; }
 

@@ -17,6 +17,7 @@
 #include "sched/hooks.h"
 #include "sched/machines.h"
 #include "sched/preempt.h"
+#include "sched/retreat.h"
 #include "sched/trace_points.h"
 #include "sched/unwinding.h"
 #include "sched/waiter.h"
@@ -266,7 +267,8 @@ bool attend(Machine& m) noexcept {
     mark_stopped(p);
     return false;
   }
-  p.attention.fetch_and_acq_rel(~std::uint32_t{kAttentionPreempt});  // pairs: attention
+  p.attention.fetch_and_acq_rel(~std::uint32_t{kAttentionPreempt | kAttentionRetreat});  // pairs: attention
+  if (wanted & kAttentionRetreat) retreat(p);
   return !WEFT_UNLIKELY(scheduler.loan_wanted.load_relaxed()) || !lend_processor(m);
 }
 

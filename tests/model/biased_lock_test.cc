@@ -11,7 +11,7 @@ namespace {
 template <class Mutation, int Threads, bool HasStranger>
 struct Owners : ModelFences<Mutation> {
   using Owner = sched::BasicLockOwner<InterruptedAtomics<Mutation>>;
-  static constexpr std::uint8_t kLookEvery = 1, kStreak = 1;  // as soon as can be
+  static constexpr std::uint8_t kStreak = 1;  // as soon as can be
 
   static inline Owner* owners;  // of this execution
 
@@ -19,6 +19,9 @@ struct Owners : ModelFences<Mutation> {
     const unsigned id = rl::thread_index();
     return HasStranger && id == Threads - 1 ? nullptr : &owners[id];
   }
+  static void note_meeting() {}
+  static int begin_wait() { return 0; }
+  static void note_wait(int) {}
   static const Owner* find(typename Owner::Habit biased) { return &owners[Owner::number_of(biased) - 1]; }
 };
 

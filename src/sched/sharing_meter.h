@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+#include "base/atomic.h"
+
+// Is a P worth its core? Goroutines that share channels and locks can be slower on two Ps than on one.
+//   Loss        A *meeting* is the use of a lock that another M used last: its cache lines come from the other core, and no M can
+//               keep a bias on it. One meeting costs 0.15 to 0.9 us (rows `count` to `banking` of bench/run, CPU time at P = 2 less
+//               that at P = 1, divided by the meetings). Waiting for a lock, or for its bias to be revoked, is added as measured.
+//   Rule        A P that loses more than a quarter of its time for a while *retreats*: it gives its goroutines to a P they talk to
+//               and stays apart. So a program that shares closely costs at most 1/(1 - 1/4) = 1.3 times the CPU time.
+//   Return      after 160 ms, because a trial revokes biases, which takes milliseconds to mend. Earlier, if goroutines run for long on another
+//               P and some wait there (search.cc): after 10 ms, and after four times as long each time that was in vain.
+//   Owner       the M of the P. until_ns may be read by others.
+//   Rejected    Judging by dispatches per second with one and with two Ps: buffered channels need more dispatches for the same work
+//               on two. Counting migrations: a stolen goroutine that shares nothing afterwards was worth it.
+namespace weft::sched {
+
+class SharingMeter {
+ public:
+  static constexpr std::int64_t kMeetingNs = 500;
+  static constexpr std::int64_t kJudgedNs = 32 * kMeetingNs;  // so much lost: look at the clock
+  static constexpr std::int64_t kMostLost = 4;                // one of so many ns may be lost
+  static constexpr int kTooOften = 3;                         // windows in a row that lost more; one is enough on trial
+
+  // Both true: so much is lost that judge() should be asked.
+  bool meet() noexcept { return lose(kMeetingNs); }
+  bool lose(std::int64_t ns) noexcept { return (lost_ns_ += ns) >= kJudgedNs; }
+
+  // True: too much was lost in each of the last windows.
+  bool judge(std::int64_t now_ns, bool on_trial) noexcept {
+    const bool too_much = lost_ns_ * kMostLost > now_ns - since_ns_;
+    since_ns_ = now_ns;
+    lost_ns_ = 0;
+    in_a_row_ = too_much ? in_a_row_ + 1 : 0;
+    if (in_a_row_ < (on_trial ? 1 : kTooOften)) return false;
+    in_a_row_ = 0;
+    return true;
+  }
+
+ private:
+  std::int64_t lost_ns_ = 0;
+  std::int64_t since_ns_ = 0;  // the window's begin
+  int in_a_row_ = 0;
+};
+
+class Retreat {
+ public:
+  static constexpr std::int64_t kLongestNs = 160'000'000, kShortestNs = 10'000'000, kFactor = 4;
+
+  void begin(std::int64_t now_ns) noexcept {
+    shortest_ns_ = was_just_on(now_ns) ? std::min(kFactor * shortest_ns_, kLongestNs) : kShortestNs;
+    until_ns_.store_relaxed(now_ns + kLongestNs);
+  }
+  void end(std::int64_t now_ns) noexcept {
+    if (is_on(now_ns)) end_at(now_ns);
+  }
+  void end_at(std::int64_t then_ns) noexcept { until_ns_.store_relaxed(then_ns); }
+  bool is_on(std::int64_t now_ns) const noexcept { return now_ns < until_ns_.load_relaxed(); }
+  // On trial: what was in vain once is soon found out again.
+  bool was_just_on(std::int64_t now_ns) const noexcept { return now_ns < until_ns_.load_relaxed() + kLongestNs; }
+  // While it is on: not to be ended before.
+  std::int64_t earliest_end_ns() const noexcept { return until_ns_.load_relaxed() - kLongestNs + shortest_ns_; }
+  // Without a look at the clock.
+  bool was_never_on() const noexcept { return shortest_ns_ == 0; }
+
+ private:
+  base::Atom<std::int64_t> until_ns_{-2 * kLongestNs};
+  std::int64_t shortest_ns_ = 0;
+};
+
+}  // namespace weft::sched

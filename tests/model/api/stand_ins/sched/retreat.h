@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// In place of sched/retreat.h: where goroutines run is of no interest here.
+namespace weft::sched {
+
+inline void note_meeting() noexcept {}
+
+}  // namespace weft::sched
