@@ -475,7 +475,7 @@ WEFT_CASE(quit_signal_ignored_at_start) {
     return 1;
   }
   std::thread([] {
-    while (is_ignored(SIGQUIT)) usleep(1000);
+    while (is_ignored(SIGQUIT) || weft::runtime::read_stats().waiting == 0) usleep(1000);
     kill(getpid(), SIGQUIT);
   }).detach();
   weft::run([] { weft::this_goroutine::sleep_for(5s); });

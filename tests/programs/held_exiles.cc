@@ -151,8 +151,12 @@ struct Statics {
 
 // check: run WEFT_MAXPROCS=1 --case=use_no_more_than_maxprocs
 // check: stdout ^within maxprocs$
+// check: not-in tsan
+// check: not-in asan
 // check: run WEFT_MAXPROCS=1 WEFT_POLICY=global --case=use_no_more_than_maxprocs
 // check: stdout ^within maxprocs$
+// check: not-in tsan
+// check: not-in asan
 // check: run WEFT_MAXPROCS=2 WEFT_SLICE=3 --case=use_no_more_than_maxprocs
 // check: stdout ^within maxprocs$
 // Most of what these loops do there is code of the sanitizer, in which nobody is held.
