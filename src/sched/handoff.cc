@@ -5,6 +5,7 @@
 #include "sched/dispatch.h"
 #include "sched/hooks.h"
 #include "sched/machines.h"
+#include "sched/thread_kept.h"
 #include "sched/world.h"
 
 namespace weft::sched {
@@ -38,7 +39,7 @@ void serve_others_first(const Goroutine* g) noexcept {
   if ((g->flags & kGLocked) == 0) give_way();
 }
 
-__attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m) noexcept {
+__attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m, bool unannounced) noexcept {
   g->habits.long_calls = kPredictMax;
   if (scheduler.exiting.load_acquire()) stay_out_of_the_way();  // pairs: exiting
   // in_call is given up last: until then the deadlock check sees that somebody is on the way.
@@ -47,9 +48,13 @@ __attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m)
     acquire_processor(m, *scheduler.processors[index]);
     scheduler.in_call.fetch_add_relaxed(-1);
     transition(g, GStatus::kInCall, GStatus::kRunning);
-    if (WEFT_UNLIKELY(scheduler.thread_wanted.load_relaxed())) serve_others_first(g);
+    if (WEFT_UNLIKELY(scheduler.thread_wanted.load_relaxed())) {
+      const ThreadKept kept(g, unannounced && wants_thread_kept(g, look_at_frames(g)));
+      serve_others_first(g);
+    }
     return;
   }
+  const ThreadKept kept(g, unannounced && wants_thread_kept(g, look_at_frames(g)));
   // A locked goroutine is found in the queue by another M, which hands its P over to this thread.
   transition(g, GStatus::kInCall, GStatus::kRunnable);
   arch::fiber_release(g);
@@ -102,7 +107,7 @@ void enter_call() noexcept {
   give_up_call(p, m.call_word, predicts_long_call(*g));
 }
 
-void leave_call() noexcept {
+void leave_call(bool unannounced) noexcept {
   Goroutine* g = os::current_g();
   Machine& m = *os::current_m();
   Processor& p = *m.call_p;
@@ -116,7 +121,7 @@ void leave_call() noexcept {
     if (g->habits.long_calls > 0) --g->habits.long_calls;
     return;
   }
-  leave_without_processor(g, m);
+  leave_without_processor(g, m, unannounced);
 }
 
 bool take_from_call(Processor& p, std::uint64_t word) noexcept {

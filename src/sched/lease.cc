@@ -94,7 +94,7 @@ void end_lease(Machine& m) noexcept {
   scheduler.exiles.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
   judge(g, m.lease_usage, os::thread_usage());
   const std::uint8_t long_calls = g->habits.long_calls;
-  leave_call();
+  leave_call(true);
   g->habits.long_calls = long_calls;  // says nothing about its announced calls
 }
 

@@ -28,6 +28,7 @@
 #include "sched/interrupted_stack.h"
 #include "sched/lease.h"
 #include "sched/spawn.h"
+#include "sched/thread_kept.h"
 #include "sched/unwinding.h"
 #include "sched/user_call.h"
 #include "weft/detail/preemptible_scope.h"
@@ -78,36 +79,6 @@ bool may_be_exiled(const Machine* m, const Goroutine* g, const Processor* p) noe
 
 // Each exile is a thread that the others have to be replaced by; beyond that, hogs keep what they have.
 std::uint32_t exile_limit() noexcept { return scheduler.settings.max_threads / 2; }
-
-// A goroutine that waits for its turn wired to its thread needs that thread besides those that run: not where they are scarce.
-bool may_keep_thread() noexcept { return scheduler.threads.load_relaxed() < scheduler.settings.max_threads / 2; }
-
-bool wants_thread_kept(const Goroutine* g, const FramesOnStack& frames) noexcept {
-  return (g->flags & kGLocked) == 0 && may_keep_thread() && frames.foreign;
-}
-
-// Wires the goroutine to its thread, unless it is already.
-class ThreadKept {
- public:
-  ThreadKept(Goroutine* g, bool wanted) noexcept : g_(wanted && (g->flags & kGLocked) == 0 ? g : nullptr) {
-    if (g_ == nullptr) return;
-    Machine* m = os::current_m();
-    g_->locked_m = m;
-    g_->flags |= kGLocked;
-    m->locked_g = g_;
-  }
-  ~ThreadKept() {
-    if (g_ == nullptr) return;
-    WEFT_DCHECK(g_->locked_m == os::current_m(), "who is preempted with its thread goes on on its thread");
-    g_->locked_m->locked_g = nullptr;
-    g_->locked_m = nullptr;
-    g_->flags = static_cast<std::uint8_t>(g_->flags & ~kGLocked);
-  }
-  ThreadKept(const ThreadKept&) = delete;
-
- private:
-  Goroutine* g_;
-};
 
 // Sanitizers put code of their own between that of the user, with locks of its own.
 constexpr bool kMayInject = !WEFT_ASAN && !WEFT_TSAN;
@@ -325,10 +296,7 @@ Processor* return_from_exile() noexcept {
   scheduler.exiles.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
   Goroutine* g = os::current_g();
   const std::uint8_t long_calls = g->habits.long_calls;
-  {
-    const ThreadKept kept(g, wants_thread_kept(g, look_at_frames(g)));
-    leave_call();
-  }
+  leave_call(true);
   g->habits.long_calls = long_calls;  // computing says nothing about its calls
   return os::current_p();
 }

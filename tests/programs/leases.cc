@@ -14,6 +14,8 @@
 // check: run WEFT_DEBUG=leases=off WEFT_MAXPROCS=2
 // check: stdout ^all sums are right, no leases
 // check: within 60
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <weft/io.h>
 #include <weft/net.h>
 #include <weft/weft.h>
@@ -21,6 +23,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <mutex>
 #include <string_view>
 
@@ -118,6 +121,28 @@ void sockets() {
   expect(echoes == 800, "sockets");
 }
 
+// A library calls back, and what it calls uses the runtime, for which it needs a P again: the library goes on on the thread it was called on.
+int compare_with_runtime(const void* left, const void* right) {
+  const auto thread = syscall(SYS_gettid);
+  weft::this_goroutine::set_name("sorts");
+  expect(syscall(SYS_gettid) == thread, "a callback stays on its thread");
+  return *static_cast<const int*>(left) - *static_cast<const int*>(right);
+}
+void callbacks() {
+  weft::wait_group group;
+  for (int i = 0; i < 8; ++i) {
+    group.go([] {
+      for (int round = 0; round < 50; ++round) {
+        int numbers[] = {5, 2, 4, 1, 3, 6};
+        weft::this_goroutine::yield();
+        std::qsort(numbers, std::size(numbers), sizeof(int), compare_with_runtime);
+        expect(numbers[0] == 1 && numbers[5] == 6, "the order");
+      }
+    });
+  }
+  group.wait();
+}
+
 void worlds() {
   std::atomic<bool> stop{false};
   std::atomic<long> runs{0};
@@ -147,6 +172,7 @@ int main() {
     channels_and_select();
     conditions();
     sockets();
+    callbacks();
     worlds();
   });
   const bool leases = weft::runtime::read_stats().leases > 0;

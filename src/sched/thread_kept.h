@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "base/check.h"
+#include "os/current.h"
+#include "sched/foreign_frames.h"
+#include "sched/scheduler.h"
+
+// A goroutine that gives way unasked, with code of other libraries on its stack, is resumed by its own thread (foreign_frames.h): they may hold a lock
+// that belongs to the thread, or the address of something thread_local.
+namespace weft::sched {
+
+// It needs that thread besides those that run: not where threads are scarce.
+inline bool may_keep_thread() noexcept {
+  return scheduler.threads.load_relaxed() < scheduler.settings.max_threads / 2;
+}
+
+inline bool wants_thread_kept(const Goroutine* g, const FramesOnStack& frames) noexcept {
+  return (g->flags & kGLocked) == 0 && may_keep_thread() && frames.foreign;
+}
+
+// While it lives: wires the goroutine to its thread, unless it is already.
+class ThreadKept {
+ public:
+  ThreadKept(Goroutine* g, bool wanted) noexcept : g_(wanted && (g->flags & kGLocked) == 0 ? g : nullptr) {
+    if (g_ == nullptr) return;
+    Machine* m = os::current_m();
+    g_->locked_m = m;
+    g_->flags |= kGLocked;
+    m->locked_g = g_;
+  }
+  ~ThreadKept() {
+    if (g_ == nullptr) return;
+    WEFT_DCHECK(g_->locked_m == os::current_m(), "who is preempted with its thread goes on on its thread");
+    g_->locked_m->locked_g = nullptr;
+    g_->locked_m = nullptr;
+    g_->flags = static_cast<std::uint8_t>(g_->flags & ~kGLocked);
+  }
+  ThreadKept(const ThreadKept&) = delete;
+
+ private:
+  Goroutine* g_;
+};
+
+}  // namespace weft::sched
