@@ -10,6 +10,8 @@
  *             caller is in a blocking call until the child has run. So the child must be found wherever it is, by whoever
  *             is left. PAIR: two goroutines of the plain thread, one of which computes until the other has run.
  *             BRIEF: whoever leaves the search may hold what it found for brief, a sleeper's usual turn, wrongly.
+ *             APART: whoever searches may retreat, if another P is busy: gives its work to that P and leaves all that others have alone,
+ *             but for what has not moved (retreat.h).
  *   Steps     with FINE one atomic operation of the source, or what it does under machines_lock, is one step; without, what
  *             one thread does between two publications is.
  *
@@ -25,6 +27,11 @@
  * run: brief pass -DFINE -DPAIR -DBRIEF
  * run: brief_with_caller pass -DWITH_CALLER -DBRIEF
  * run: liveness_brief pass -DLIVENESS -DPAIR -DBRIEF -- -a -f
+ * run: apart pass -DAPART
+ * run: apart_with_caller pass -DAPART -DWITH_CALLER
+ * run: apart_pair pass -DAPART -DPAIR
+ * run: liveness_apart pass -DLIVENESS -DAPART -DPAIR -- -a -f
+ * run: apart_without_spinner fail -DAPART -DWITH_CALLER -DNO_SPINNER_LEFT
  * run: no_second_look fail -DNO_SECOND_LOOK
  * run: no_second_look_liveness fail -DLIVENESS -DNO_SECOND_LOOK -- -a -f
  * run: no_successor fail -DPAIR -DNO_SUCCESSOR
@@ -218,9 +225,17 @@ inline hand_off(q) {
   (!passive || queue[OTHER(p)] != 0 || slot[OTHER(p)] != NONE || injected != 0 || attention[p] || !ANOTHER_IS_BUSY)
 #endif
 
+/* Retreats are at least 10 ms apart: work is not passed on for ever. */
+#ifdef LIVENESS
+byte retreats;
+#define MAY_RETREAT (retreats < 3)
+#else
+#define MAY_RETREAT true
+#endif
+
 proctype M(byte me) {
   byte p = NONE, g = NONE, x;
-  bool spins, looks_again;
+  bool spins, looks_again, apart;
 
 wait_for_processor:
   do
@@ -248,17 +263,41 @@ end_over:
     :: attention[p] -> goto attend
     :: else
     fi;
+    apart = 0;
+#ifdef APART
+    if
+    :: ANOTHER_IS_BUSY && MAY_RETREAT ->
+       apart = 1;
+#ifdef LIVENESS
+       retreats++;
+#endif
+       if
+       :: word[OTHER(p)] == P_RUNNING -> /* retreat() */
+          atomic {
+            queue[OTHER(p)] = queue[OTHER(p)] | queue[p];
+            queue[p] = 0;
+            if
+            :: slot[p] != NONE -> queue[OTHER(p)] = queue[OTHER(p)] | BIT(slot[p]); slot[p] = NONE
+            :: else
+            fi
+          }
+          wake_for_queued_work()
+       :: true
+       fi
+    :: true
+    fi;
+#endif
     atomic { g = slot[p]; slot[p] = NONE }
     if
     :: g == NONE -> atomic { take_lowest(queue[p], g) }
     :: else
     fi;
     if
-    :: g == NONE -> atomic { take_lowest(injected, g) }
+    :: g == NONE && !apart -> atomic { take_lowest(injected, g) }
     :: else
     fi;
     if
-    :: g == NONE -> atomic { take_lowest(queue[OTHER(p)], g) }
+    :: g == NONE && !apart -> atomic { take_lowest(queue[OTHER(p)], g) }
     :: else
     fi;
     if
@@ -303,7 +342,11 @@ end_over:
 #ifndef NO_SECOND_LOOK
   TOGETHER {
     if
-    :: WORK_EXISTS ->
+#ifdef NO_SPINNER_LEFT
+    :: WORK_EXISTS && !apart ->
+#else
+    :: WORK_EXISTS && !(apart && spinning > 0) ->
+#endif
        atomic { /* come_back() */
          if
          :: (idle_ms & BIT(me)) && idle_set != 0 ->
@@ -343,7 +386,10 @@ end_passive:
     :: !passive -> goto passive_over
     :: else
     fi;
-    atomic { take_lowest(queue[OTHER(p)], g) }
+    if
+    :: !apart || !moved[OTHER(p)] -> atomic { take_lowest(queue[OTHER(p)], g) }
+    :: else
+    fi;
     atomic {
       if
       :: g == NONE && !moved[OTHER(p)] -> g = slot[OTHER(p)]; slot[OTHER(p)] = NONE
@@ -351,7 +397,7 @@ end_passive:
       fi
     }
     if
-    :: g == NONE -> atomic { take_lowest(injected, g) }
+    :: g == NONE && (!apart || !moved[OTHER(p)]) -> atomic { take_lowest(injected, g) }
     :: else
     fi;
     if
