@@ -149,10 +149,9 @@ TEST_P(Broadcast, values_need_not_be_copyable_and_are_shared) {
 }
 
 TEST_P(Broadcast, many_senders_and_receivers_goroutines_and_threads) {
-  constexpr int kSenders = 4, kReceivers = 4;
-  const int kEach = scaled(500);
+  constexpr int kSenders = 4, kReceivers = 4, kEach = scaled(500);
   weft::broadcast<std::pair<int, int>> sender(64);
-  const auto receive = [kEach](weft::broadcast<std::pair<int, int>>::receiver receiver, bool by_select) {
+  const auto receive = [](weft::broadcast<std::pair<int, int>>::receiver receiver, bool by_select) {
     std::uint64_t seen = 0, missed = 0;
     std::vector<int> last(kSenders, -1);
     bool open = true;

@@ -122,7 +122,8 @@ TEST_P(ChanSide, sides_are_compared_copied_and_nil) {
     out = std::move(other);
     EXPECT_EQ(out, same);
     EXPECT_FALSE(other);
-    none = none;
+    const auto& itself = none;
+    none = itself;
     EXPECT_TRUE(none);
     std::vector<weft::chan<int>::sender> many{c, out};
     std::swap(many[0], many[1]);

@@ -22,7 +22,7 @@ struct SlowClock {
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<SlowClock>;
-  static constexpr bool is_steady = true;
+  [[maybe_unused]] static constexpr bool is_steady = true;
   static time_point now() {
     return time_point(std::chrono::duration_cast<duration>(Clock::now().time_since_epoch()) / 2);
   }

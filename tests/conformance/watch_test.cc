@@ -105,7 +105,7 @@ TEST_P(Watch, time_limits_and_cancellation_are_kept) {
   check();
   weft::run(check);
   weft::wait_group group;
-  group.go([receiver, ctx = ctx]() mutable { EXPECT_EQ(receiver.changed(ctx), watch_status::cancelled); });
+  group.go([receiver, of = ctx]() mutable { EXPECT_EQ(receiver.changed(of), watch_status::cancelled); });
   ASSERT_TRUE(spin_until([] { return occurrences(dump_text(), "[watch change") == 1; }));
   cancel();
   group.wait();

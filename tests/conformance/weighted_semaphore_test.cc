@@ -143,7 +143,7 @@ TEST_P(WeightedSemaphore, who_gives_up_lets_those_behind_it_through) {
     semaphore.acquire(2);
     auto [ctx, cancel] = weft::with_cancel(weft::context::background());
     weft::wait_group group;
-    group.go([&semaphore, ctx = ctx] { EXPECT_FALSE(semaphore.acquire(ctx, 4)); });
+    group.go([&semaphore, of = ctx] { EXPECT_FALSE(semaphore.acquire(of, 4)); });
     ASSERT_TRUE(spin_until([] { return waiting_now() == 1; }));
     for (int i = 0; i < 2; ++i) group.go([&] { semaphore.acquire(1); });
     ASSERT_TRUE(spin_until([] { return waiting_now() == 3; }));
@@ -168,9 +168,9 @@ TEST_P(WeightedSemaphore, a_cancelled_context_gets_nothing) {
   auto [ctx, cancel] = weft::with_cancel(weft::context::background());
   EXPECT_TRUE(semaphore.acquire(ctx, 1));
   EXPECT_TRUE(semaphore.acquire(weft::context::background(), 1));
-  const auto wait = [&semaphore, ctx = ctx] {
-    EXPECT_FALSE(semaphore.acquire(ctx));
-    EXPECT_FALSE(semaphore.acquire(ctx, 2));
+  const auto wait = [&semaphore, of = ctx] {
+    EXPECT_FALSE(semaphore.acquire(of));
+    EXPECT_FALSE(semaphore.acquire(of, 2));
   };
   weft::wait_group group;
   for (int i = 0; i < 5; ++i) group.go(wait);
