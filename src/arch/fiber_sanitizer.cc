@@ -84,8 +84,10 @@ void share_thread_locals() noexcept {
 void* create_fiber() noexcept { return nursery.create(false); }
 
 void replace_fiber(Fiber& fiber, const std::byte* bottom, const std::byte* top) noexcept {
+  fiber_stands_still();
   void* ended = std::exchange(fiber.handle, nursery.create(true));
   __tsan_destroy_fiber(ended);
+  fiber_goes_on();
   const auto end = (reinterpret_cast<std::uintptr_t>(top) + kPage - 1) & ~(kPage - 1);
   forget_accesses(bottom, reinterpret_cast<const std::byte*>(end));
 }

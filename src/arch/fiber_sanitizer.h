@@ -32,11 +32,12 @@ extern "C" void AnnotateBenignRaceSized(const char* file, int line, const volati
 //   TSan   switches carry no happens-before edge (flag no_sync): else every pair of goroutines that ever shared a thread
 //          would count as synchronised, and races between them would stay hidden. The promised edges are told where
 //          they are promised (weft/detail/happens_before.h). Stopping the world is one of them: the stopper comes after
-//          everything that ran before, and before everything that runs then: each switch releases world_stops and
-//          acquires world_starts. Each goroutine is a fiber of its own, also if several run on one stack: TSan takes
-//          what one fiber does for ordered. TSan forgets what the ended goroutine did on that stack (fiber_renew), and
-//          a new fiber begins with what the nursery knows, which is nothing, rather than with all that its creator has
-//          done. With WEFT_TSAN_RUNTIME, where TSan sees the runtime's own accesses, a stack keeps its fiber, and
+//          everything that ran before, and before everything that runs then. Whatever lets the stopper count a
+//          goroutine among those that stand still releases world_stops: each switch, its end, a P left behind in a
+//          call, an exile that is held or back in the runtime. What follows acquires world_starts. Each goroutine is a
+//          fiber of its own, also if several run on one stack: TSan takes what one fiber does for ordered. TSan forgets
+//          what the ended goroutine did on that stack (fiber_renew), and a new fiber begins with what the nursery knows,
+//          which is nothing, rather than with all that its creator has done. With WEFT_TSAN_RUNTIME, where TSan sees the runtime's own accesses, a stack keeps its fiber, and
 //          waking and queues carry edges, too: fiber_release()/fiber_acquire().
 //   ASan   each side is told of the other's stack; a context that ends passes no fake-stack slot, so its fake stack is freed.
 namespace weft::arch {
@@ -55,6 +56,20 @@ struct Fiber {
 #if WEFT_TSAN
 inline char world_stops, world_starts;  // their addresses
 #endif
+
+// The goroutine stands still from here on, for whoever stops the world; and goes on, where it may have been stopped
+// since.
+inline void fiber_stands_still() noexcept {
+#if WEFT_TSAN
+  __tsan_release(&world_stops);
+#endif
+}
+inline void fiber_goes_on() noexcept {
+#if WEFT_TSAN
+  __tsan_acquire(&world_starts);
+#endif
+}
+
 #if WEFT_TSAN_USERS
 void* create_fiber() noexcept;  // nothing comes before it
 void replace_fiber(Fiber& fiber, const std::byte* bottom, const std::byte* top) noexcept;
@@ -119,7 +134,7 @@ __attribute__((always_inline)) inline void fiber_leave([[maybe_unused]] Fiber& f
   __sanitizer_start_switch_fiber(from_ends ? nullptr : &from.fake_stack, to.bottom, to.size);
 #endif
 #if WEFT_TSAN
-  __tsan_release(&world_stops);
+  fiber_stands_still();
   __tsan_switch_to_fiber(to.handle, __tsan_switch_to_fiber_no_sync);
 #endif
 }
@@ -130,9 +145,7 @@ __attribute__((always_inline)) inline void fiber_arrive([[maybe_unused]] Fiber& 
   __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
   self.fake_stack = nullptr;
 #endif
-#if WEFT_TSAN
-  __tsan_acquire(&world_starts);
-#endif
+  fiber_goes_on();
 }
 
 // A fresh goroutine's stack may carry poison of frames that were left without returning.
@@ -178,10 +191,12 @@ inline void fiber_take_signals() noexcept {
 #endif
 }
 
-// Called by the one that has stopped the world, and before it starts again.
+// Called by the one that has stopped the world, and before it starts again. A thread that is no goroutine comes after
+// those who had stopped it before, too.
 inline void fiber_world_stopped() {
 #if WEFT_TSAN
   __tsan_acquire(&world_stops);
+  __tsan_acquire(&world_starts);
 #endif
 }
 inline void fiber_world_starts() {

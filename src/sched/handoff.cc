@@ -46,6 +46,7 @@ __attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m,
   const std::int32_t index = look_for_processor();
   if (index >= 0) {
     acquire_processor(m, *scheduler.processors[index]);
+    arch::fiber_goes_on();
     scheduler.in_call.fetch_add_relaxed(-1);
     transition(g, GStatus::kInCall, GStatus::kRunning);
     if (WEFT_UNLIKELY(scheduler.thread_wanted.load_relaxed())) {
@@ -79,6 +80,7 @@ void leave_processor_in_call(Machine& m, Goroutine* g) noexcept {
   m.call_word = Processor::make_word(PStatus::kInCall, m.id, ++m.call_count);
   m.p = nullptr;
   os::set_current_p(nullptr);
+  arch::fiber_stands_still();
   p.word.store_release(m.call_word);  // pairs: processor.word
 }
 

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "arch/fiber_sanitizer.h"
 #include "base/delay_site.h"
 #include "os/clock.h"
 #include "os/futex.h"
@@ -29,7 +30,9 @@ bool sysmon_is_silent() noexcept {
   return now_ms - scheduler.coarse_ms.load_relaxed() > kSysmonSilentNs / 1'000'000;
 }
 
-bool is_exile(const Machine& m) noexcept { return m.exiled.load_relaxed() && m.guard_slot != nullptr; }
+bool is_exile(const Machine& m) noexcept {
+  return m.exiled.load_acquire() && m.guard_slot != nullptr;  // pairs: machine.exiled
+}
 
 // It sleeps with a lock, or has blocked the signal, or its stack cannot be walked: not waited for any longer, but
 // reminded (remind_exiles).
@@ -75,10 +78,12 @@ void stay_while_held(Machine& m, const void* context) noexcept {
   std::uint32_t word = hold.word.load_acquire();  // pairs: hold.word
   for (;;) {
     if ((word & kHoldReasons) == 0) {
-      if (hold.word.cas_acq_rel(word, 0)) return;  // pairs: hold.word
-      continue;
+      if (!hold.word.cas_acq_rel(word, 0)) continue;  // pairs: hold.word
+      arch::fiber_goes_on();
+      return;
     }
     if ((word & kHeld) == 0) {
+      arch::fiber_stands_still();
       WEFT_DELAY_SITE("hold.before_staying");
       if (!hold.word.cas_acq_rel(word, word | kHeld)) continue;  // pairs: hold.word
       word |= kHeld;
@@ -98,6 +103,11 @@ bool refuse_to_stay(Machine& m, Refusal reason) noexcept {
   const std::uint32_t refusals = m.hold.refusals.fetch_add_relaxed(1);
   const bool urgent = (m.hold.word.load_relaxed() & (kHoldWorld | kHoldExit)) != 0;
   return urgent && reason == Refusal::kPlace && refusals < kGiveUp;
+}
+
+void no_longer_exiled(Machine& m) noexcept {
+  arch::fiber_stands_still();
+  m.exiled.store_release(false);  // pairs: machine.exiled
 }
 
 void end_hold(Machine& m) noexcept {

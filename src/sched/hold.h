@@ -15,6 +15,8 @@
 //   Orders       thread: kHeld by CAS, release  --  holder: load, acquire: what the thread wrote before is seen.
 //                holder: reason cleared, release  --  thread: load, acquire: what was done meanwhile is seen by the
 //                thread.
+//                thread: exiled cleared, release  --  holder: load, acquire: who need not be held, since it is back
+//                in the runtime, has been seen as well. (pairs: machine.exiled)
 //   Where        only in user code (as exiles are made: nothing of the runtime, no handler on the stack), outside
 //                no_preempt regions, and where nobody else needs a lock that the thread may have: not in the C
 //                library, the dynamic linker, an allocator (os/common_lock_code.h). A thread that refuses is asked
@@ -72,6 +74,8 @@ void stay_until_its_turn(Machine& m, const void* context) noexcept;
 // Not here, for this reason. True: a stopped world or the exit waits for it, and the thread has to ask itself again: on a
 // busy machine nobody else would do so while it has a CPU.
 bool refuse_to_stay(Machine& m, Refusal reason) noexcept;
+// It is about to be back in the runtime: from here on nobody who holds exiles waits for it.
+void no_longer_exiled(Machine& m) noexcept;
 // It is back in the runtime, where it need not be held.
 void end_hold(Machine& m) noexcept;
 

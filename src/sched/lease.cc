@@ -89,7 +89,7 @@ void lease_by_site(Goroutine* g) noexcept {
 void end_lease(Machine& m) noexcept {
   Goroutine* g = os::current_g();
   m.leased.store_relaxed(false);
-  m.exiled.store_relaxed(false);
+  no_longer_exiled(m);
   end_hold(m);
   scheduler.exiles.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
   judge(g, m.lease_usage, os::thread_usage());

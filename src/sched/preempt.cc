@@ -291,7 +291,7 @@ Processor* return_from_exile() noexcept {
     end_lease(*m);
     return os::current_p();
   }
-  m->exiled.store_relaxed(false);
+  no_longer_exiled(*m);
   end_hold(*m);
   scheduler.exiles.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
   Goroutine* g = os::current_g();

@@ -227,6 +227,7 @@ void stop_the_world_for_exit(std::int64_t limit_ns) noexcept {
   scheduler.exiting.store_release(true);  // pairs: exiting
   if (our_turn) begin_stop(deadline);
   hold_exiles(kHoldExit, deadline);
+  arch::fiber_world_stopped();
   Unwinding::end(std::max(deadline, os::now_ns() + kWalkEndsNs));
   if (m != nullptr && m->p != nullptr) release_processor(*m);
 }

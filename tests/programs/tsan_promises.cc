@@ -10,6 +10,10 @@
 // check: run TSAN_OPTIONS=halt_on_error=0:exitcode=0 WEFT_MAXPROCS=2 WEFT_POLICY=global
 // check: stdout ^0 of [0-9]+ wrong$
 // check: within 60
+// check: run TSAN_OPTIONS=halt_on_error=0:exitcode=0 WEFT_MAXPROCS=2 WEFT_DEBUG=leases=always
+// check: stdout ^0 of [0-9]+ wrong$
+// check: within 60
+#include <unistd.h>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -484,6 +488,48 @@ void cancelled_context(Cell& cell) {
   write(cell);
 }
 
+// What has ended, has left its P or has not begun stands still as well as what was switched away from. The stopper may be
+// a plain thread, which comes after those before it.
+void everything_in_a_stopped_world(Cell& cell) {
+  std::atomic<bool> stop{false};
+  Cell own[3], ended;
+  Signpost ends[5 * kTurns];
+  wait_group group;
+  for (Cell& each : own)
+    group.go([&] {
+      while (!stop.load(std::memory_order_relaxed)) {
+        read(cell);
+        increment(each);
+        if (&each == own) weft::blocking([] { usleep(20); });
+        weft::this_goroutine::yield();
+      }
+    });
+  const auto look = [&] {
+    increment(cell);
+    increment(ended);
+    for (Cell& each : own) increment(each);
+  };
+  std::thread thread([&] {
+    while (!stop.load(std::memory_order_relaxed)) {
+      weft::runtime::stop_the_world(look);
+      usleep(200);
+    }
+  });
+  for (Signpost& end : ends) {
+    group.go([&] {
+      read(ended);
+      end.pass();
+    });
+    end.wait();
+    for (int i = 0; i < 3; ++i) group.go([&] { read(cell); });
+    weft::runtime::stop_the_world(look);
+    weft::this_goroutine::yield();
+  }
+  stop.store(true, std::memory_order_relaxed);
+  group.wait();
+  weft::blocking([&] { thread.join(); });
+}
+
 void stopped_world(Cell& cell) {
   wait_group group;
   for (int i = 0; i < 3; ++i)
@@ -542,6 +588,19 @@ void thread_locals(Cell&) {  // of a thread that has run several goroutines
   group.wait();
 }
 
+// At the exit goroutines stand still before static objects are destroyed.
+struct Destroyed {
+  Cell cell;
+  ~Destroyed() {
+    weft::test::tsan_reports.store(0);
+    increment(cell);
+    if (weft::test::tsan_reports.load() == 0) return;
+    std::puts("exit: reported, although it is ordered");
+    std::fflush(stdout);
+    _exit(1);
+  }
+} destroyed;
+
 constexpr TsanCase kPromises[] = {
     {"start and join", start_and_join},
     {"closures", big_and_changing_closures},
@@ -576,6 +635,7 @@ constexpr TsanCase kPromises[] = {
     {"timer channel", timer_channel},
     {"context", cancelled_context},
     {"stop_the_world", stopped_world},
+    {"everything in a stopped world", everything_in_a_stopped_world},
     {"plain threads", plain_threads},
     {"thread_local", thread_locals},
 };
@@ -583,5 +643,18 @@ constexpr TsanCase kPromises[] = {
 }  // namespace
 
 int main(int count, char** arguments) {
-  return weft::run([&] { return weft::test::run_tsan_cases(kPromises, false, count > 1 ? arguments[1] : nullptr); });
+  return weft::run([&] {
+    const int status = weft::test::run_tsan_cases(kPromises, false, count > 1 ? arguments[1] : nullptr);
+    Signpost runs;
+    go([&runs] {
+      increment(destroyed.cell);
+      runs.pass();
+      for (;;) {
+        increment(destroyed.cell);
+        weft::this_goroutine::yield();
+      }
+    });
+    runs.wait();
+    return status;
+  });
 }
