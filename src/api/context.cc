@@ -89,7 +89,7 @@ class Reached {
       std::lock_guard guard(state->lock);
       stop = state->stop;
     }
-    if (stop) sched::request_stop_by_user(*stop);
+    if (stop) sched::request_stop_by_user(stop);
     if (take_lingering(state)) release_hold(state);
   }
 
@@ -104,12 +104,10 @@ context_state* follow(ContextLink& link) noexcept {
   return link.state != nullptr && link.state->try_hold() ? link.state : nullptr;
 }
 
-}  // namespace
-
 // Called by whoever requests the stop; the stop source may not see it park, nor may the context end inside it: what may do
 // either gets a goroutine.
-void StopRequested::operator()() const noexcept {
-  context_state* state = follow(*link);
+void cancel_by_stop(void* link) noexcept {
+  context_state* state = follow(*static_cast<ContextLink*>(link));
   if (state == nullptr) return;
   const auto finish = [state, reached = Reached(state, std::make_error_code(std::errc::operation_canceled), nullptr)] {
     reached.notify();
@@ -121,8 +119,6 @@ void StopRequested::operator()() const noexcept {
     finish();
   }
 }
-
-namespace {
 
 void link_to(context_state* state) {
   state->link = std::make_shared<ContextLink>();
@@ -238,7 +234,7 @@ context make_stoppable(const context& parent, std::stop_token token) {
   context made = make_cancellable(parent, {});
   if (!token.stop_possible()) return made;
   link_to(made.state_);
-  made.state_->on_stop.emplace(std::move(token), StopRequested{made.state_->link});
+  made.state_->on_stop.begin(std::move(token), cancel_by_stop, made.state_->link);
   return made;
 }
 
@@ -341,17 +337,15 @@ std::stop_token context::stop_token() const {
   detail::context_state* state = nearest_cancellable(state_);
   if (state == nullptr) return {};
   std::stop_token token;
-  bool too_late;
-  std::optional<std::stop_source> made;
+  std::optional<std::stop_source> late;
   {
     std::lock_guard guard(state->lock);
     if (!state->stop) state->stop.emplace();
     state->had_listeners = true;
     token = state->stop->get_token();
-    too_late = state->is_cancelled();
-    if (too_late) made = state->stop;
+    if (state->is_cancelled()) late = state->stop;
   }
-  if (too_late) sched::request_stop_by_user(*made);  // the cancellation may have looked before there was a source
+  if (late) sched::request_stop_by_user(late);  // the cancellation may have looked before there was a source
   return token;
 }
 

@@ -72,11 +72,6 @@ struct ContextLink {
   context_state* state = nullptr;  // null: gone
 };
 
-struct StopRequested {
-  std::shared_ptr<ContextLink> link;
-  void operator()() const noexcept;
-};
-
 struct context_state {
   static constexpr std::uint64_t kHandle = 1, kHold = std::uint64_t{1} << 32;
   static constexpr std::uint32_t handles(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word); }
@@ -93,7 +88,7 @@ struct context_state {
   std::shared_ptr<const void> value;
   chan<std::monostate> done = chan<std::monostate>::nil();
   std::shared_ptr<ContextLink> link;
-  std::optional<std::stop_callback<StopRequested>> on_stop;
+  sched::StopWatch on_stop;
   bool may_be_unwanted = false;    // lingers for its channel or stop token only; written before the last handle goes
   base::Atom<bool> let_go{false};  // last under the lock of a cancellation: no child's address is known any more
 
@@ -120,7 +115,7 @@ struct context_state {
       std::lock_guard guard(link->lock);
       link->state = nullptr;
     }
-    on_stop.reset();
+    if (on_stop.has_begun()) on_stop.end();
     if (limit) limit.stop();
   }
 
@@ -137,7 +132,7 @@ struct context_state {
   // With the lock held.
   bool can_be_cancelled() const noexcept { return above != nullptr || has_own_end(); }
   bool is_token_held() const noexcept { return stop.has_value() && !StopHandles::has_one(*stop); }
-  bool has_own_end() const noexcept { return static_cast<bool>(limit) || on_stop.has_value(); }
+  bool has_own_end() const noexcept { return static_cast<bool>(limit) || on_stop.has_begun(); }
 
   void leave_lingering() noexcept;
   void leave_parent() noexcept {

@@ -17,8 +17,10 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -488,6 +490,36 @@ void cancelled_context(Cell& cell) {
   write(cell);
 }
 
+// Who drops the last handle of a stop source comes after all that contexts have done with it.
+void last_handle_of_a_stop(Cell& cell) {
+  wait_group group;
+  Signpost cancelled[kTurns], stoppable[kTurns];
+  for (Signpost& dropped : cancelled) {
+    std::stop_token token;
+    {
+      auto [context, cancel] = weft::with_cancel(weft::context::background());
+      token = context.stop_token();
+      group.go([&dropped, held = std::make_optional(cancel)]() mutable {
+        (*held)();
+        held.reset();
+        dropped.pass();
+      });
+    }
+    dropped.wait();
+  }
+  for (Signpost& dropped : stoppable) {
+    const std::stop_source source, other;
+    const std::stop_callback users(other.get_token(), [] {});  // what the library uses of it is the instrumented code
+    group.go([&dropped, token = source.get_token()]() mutable {
+      weft::with_stop_token(weft::context::background(), std::move(token));
+      dropped.pass();
+    });
+    dropped.wait();
+  }
+  group.wait();
+  read(cell);
+}
+
 // What has ended, has left its P or has not begun stands still as well as what was switched away from. The stopper may be
 // a plain thread, which comes after those before it.
 void everything_in_a_stopped_world(Cell& cell) {
@@ -634,6 +666,7 @@ constexpr TsanCase kPromises[] = {
     {"function timer", function_timer},
     {"timer channel", timer_channel},
     {"context", cancelled_context},
+    {"the last handle of a stop", last_handle_of_a_stop},
     {"stop_the_world", stopped_world},
     {"everything in a stopped world", everything_in_a_stopped_world},
     {"plain threads", plain_threads},

@@ -63,10 +63,6 @@
 #include "model/api/launching.h"
 #include "model/api/world.h"
 
-namespace weft::sched {
-void request_stop_by_user(std::stop_source& stop) { stop.request_stop(); }
-}  // namespace weft::sched
-
 namespace weft::model {
 namespace {
 
