@@ -39,7 +39,8 @@ std::size_t broadcast_core::send(std::shared_ptr<const void> value) {
   const std::size_t receivers = receivers_;
   if (!was_closed && receivers != 0) {
     slot& own = at(end_++);
-    std::swap(own.value, value);  // the one that falls out goes after the lock
+    if (own.value != nullptr) order_acquire(&own);  // of whoever sent the one that falls out
+    std::swap(own.value, value);                    // it goes after the lock
     own.missing = receivers;
     order_release(&own);
     take_all(queue.list, released);
@@ -112,6 +113,7 @@ void broadcast_core::unsubscribe(std::uint64_t next) noexcept {
     queue.lock.lock();
     next = std::max(next, oldest());
     if (next < end && --at(next).missing == 0) gone = std::move(at(next).value);
+    if (gone != nullptr) order_acquire(&at(next));
     queue.lock.unlock();
     sched::drop_by_user(gone);
   }

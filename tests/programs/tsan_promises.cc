@@ -396,6 +396,57 @@ void single_flight(Cell& cell) {
   read(cell);
 }
 
+// A value that nobody has received, or that another has seen before, may end with the next one or with a receiver.
+template <class Sender, class Subscribe, class Receive>
+void many_send(Sender sender, Subscribe subscribe, Receive receive) {
+  wait_group senders, receivers;
+  for (int i = 0; i < 2; ++i) {
+    receivers.go([&, receiver = subscribe(sender)]() mutable {
+      for (int turn = 0; turn < kTurns; ++turn) receive(receiver);
+    });
+  }
+  for (int i = 0; i < kMany; ++i)
+    senders.go([&] {
+      for (int turn = 0; turn < kTurns; ++turn) {
+        sender.send(std::make_unique<std::string>("long enough to be kept on the heap"));
+        if (turn % 4 == 0) weft::this_goroutine::yield();
+      }
+    });
+  senders.wait();
+  sender.close();
+  receivers.wait();
+}
+void broadcast_values(Cell& cell) {
+  using Sender = weft::broadcast<std::unique_ptr<std::string>>;
+  many_send(
+      Sender(4), [](const Sender& sender) { return sender.subscribe(); },
+      [](Sender::receiver& receiver) {
+        if (const auto got = receiver.recv(); got && (*got)->empty()) std::abort();
+      });
+  // Those that a receiver leaves behind.
+  const Sender sender(kMany);
+  std::optional<Sender::receiver> lazy = sender.subscribe();
+  Signpost sent;
+  wait_group group;
+  group.go([&] {
+    sender.send(std::make_unique<std::string>("long enough to be kept on the heap"));
+    sent.pass();
+  });
+  sent.wait();
+  lazy.reset();
+  group.wait();
+  read(cell);
+}
+void watched_values(Cell&) {
+  using Sender = weft::watch<std::unique_ptr<std::string>>;
+  many_send(
+      Sender(std::make_unique<std::string>("first")), [](const Sender& sender) { return sender.subscribe(); },
+      [](auto& receiver) {
+        receiver.changed();
+        if ((*receiver.borrow())->empty()) std::abort();
+      });
+}
+
 void pooled(Cell&) {
   weft::pool<std::unique_ptr<Cell>> pool([] { return std::make_unique<Cell>(); });
   wait_group group;
@@ -661,6 +712,8 @@ constexpr TsanCase kPromises[] = {
     {"promise", promise},
     {"event", event},
     {"single_flight", single_flight},
+    {"broadcast", broadcast_values},
+    {"watch", watched_values},
     {"pool", pooled},
     {"inherited locals", inherited_locals},
     {"function timer", function_timer},
