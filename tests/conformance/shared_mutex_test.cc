@@ -140,7 +140,7 @@ TEST_P(SharedMutex, readers_behind_a_writer_that_gives_up_go_on) {
   weft::run([] {
     weft::shared_mutex lock;
     lock.lock_shared();
-    weft::task<bool> writer = weft::spawn([&] { return lock.try_lock_for(5ms); });
+    weft::task<bool> writer = weft::spawn([&] { return lock.try_lock_for(100ms); });
     weft::wait_group readers;
     ASSERT_TRUE(spin_until([&] {
       if (!lock.try_lock_shared()) return true;
