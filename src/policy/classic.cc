@@ -171,8 +171,7 @@ Runnable Classic::next(Processor& p) noexcept {
     if (const Runnable record = p.deque.pop()) return record;
   prefetch_following(p);
   if (const Runnable started = p.queue.pop()) return started;
-  if (const Runnable record = p.deque.pop()) return record;
-  return WEFT_UNLIKELY(!p.inbox.empty()) ? drain_inbox(p) : Runnable();
+  return p.deque.pop();
 }
 
 Runnable Classic::steal(Processor& thief, bool desperate, const std::uint32_t* seen_ticks) noexcept {

@@ -16,7 +16,8 @@ inline bool predicts_long_call(const Goroutine& g) noexcept { return g.habits.lo
 
 // On a goroutine with a P. Until leave_call() the thread counts as a plain one: current_p() is null.
 void enter_call() noexcept;
-// May switch. `unannounced`: the goroutine lost its P in the middle of user code, be it a library's: if it has to wait for one, its thread does, too.
+// May switch. `unannounced`: the goroutine lost its P in the middle of user code. If it has to wait for a P with a
+// library on its stack, it keeps its thread (thread_kept.h).
 void leave_call(bool unannounced = false) noexcept;
 
 // The first half of enter_call(), and what a signal does to a goroutine that does not give way: the P is up for grabs.

@@ -224,7 +224,8 @@ bool start_thread_for(Machine& m) noexcept {
   return false;
 }
 
-// The kernel chooses well by itself: the waker leaves its CPU soon, or the woken M slept where it is wanted. Each placement costs two system calls.
+// The kernel chooses a good CPU by itself: the waker leaves its CPU soon, or the woken M slept where it is wanted.
+// A placement costs two system calls.
 bool kernel_places_well(const Machine& m, Waker waker) noexcept {
   if (waker == Waker::kBlocks) return m.slept_on_cpu.load_relaxed() == sched_getcpu();
   const Goroutine* g = os::current_g();

@@ -13,8 +13,8 @@ void wake_one(Processor* p) noexcept;
 // Wakes the spinner that sleeps with a timer, if there is one.
 void wake_passive(Processor* p) noexcept;
 
-// Whether the caller needs its CPU for itself: a woken thread is then put on another one, unless the caller's goroutine is known for calls that
-// block. Who is about to block is succeeded on its
+// Whether the caller needs its CPU for itself: a woken thread is then put on another one, unless the caller's goroutine
+// is known for calls that block. Who is about to block is succeeded on its
 // own if all CPUs are in use: left to the kernel, the successor would often wait on another one behind somebody who
 // computes, while this one is idle.
 enum class Waker : std::uint8_t { kGoesOn, kBlocks, kIndifferent };

@@ -10,6 +10,7 @@
 #include "sched/machine_sleep.h"
 #include "sched/machines.h"
 #include "sched/retreat.h"
+#include "sched/spawn.h"
 #include "sched/timer_watch.h"
 #include "sched/world.h"
 
@@ -26,9 +27,9 @@
 //   Retiring    P to the idle list and out of the spinners in one CAS; full fence; look at everything once more.
 //               (Pairs with publish; full fence; look at the idle word, in wake_for_queued_work.) Without that second look a
 //               wake-up can be lost: tests/model has the mutant.
-//   Apart       A P that has retreated (retreat.h), or a suppressed M, may retire beside work if a spinner is left: that one wakes another when it
-//               leaves with work, and the last spinner to retire sees none and looks. The idle word counts spinners and idle Ps together, so two that
-//               retire at once cannot both rely on each other.
+//   Apart       A P that has retreated (retreat.h), or a suppressed M, may retire beside work if a spinner is left. That
+//               spinner wakes another M when it leaves with work, and the last spinner to retire looks again. The idle
+//               word counts spinners and idle Ps together, so two Ms that retire at once cannot rely on each other.
 namespace weft::sched {
 
 Hooks hooks;
@@ -132,6 +133,13 @@ bool poll_network(Processor& p) noexcept {
   if (!take_over(p, ready)) return false;
   if (count > 1) wake_for_queued_work(&p);
   return true;
+}
+
+// What p has, and what others have given to it (retreat.h).
+Runnable take_own(Processor& p) noexcept {
+  RunnableList given = take_inbox(p);
+  take_over(p, given);
+  return scheduler.policy->next(p);
 }
 
 Runnable spin(Machine& m, Ticks& seen) noexcept {
@@ -297,7 +305,7 @@ class PassiveWatch {
 
   Runnable look() noexcept {
     Processor& p = *m_.p;
-    if (const Runnable own = scheduler.policy->next(p)) return own;  // of the network
+    if (const Runnable own = take_own(p)) return own;  // the network's, too
     if (network_unwatched_for(kLeftAloneNs) && poll_network(p)) return scheduler.policy->next(p);
     if (sees_aged_work(p, seen_)) {
       clear_suspicion(m_);
@@ -411,7 +419,7 @@ Runnable find_runnable(Machine& m) noexcept {
     Processor& p = *m.p;
     if (p.attention.load_relaxed() != 0 && !attend(m)) continue;  // the P may be gone
     const bool brief = run_due_timers(p);
-    if (const Runnable local = scheduler.policy->next(p)) return leave_with(m, local, false, brief);
+    if (const Runnable local = take_own(p)) return leave_with(m, local, false, brief);
     const bool apart = keeps_apart(p);
     if (!scheduler.settings.seed_search_order) {
       if (!apart)
@@ -425,7 +433,8 @@ Runnable find_runnable(Machine& m) noexcept {
         if (const Runnable stolen = steal(p, false, nullptr)) return leave_with(m, stolen, true);
     }
     if (scheduler.settings.seed_search_order) {
-      if (const Runnable injected = take_injected(p)) return leave_with(m, injected, false);
+      if (!apart)
+        if (const Runnable injected = take_injected(p)) return leave_with(m, injected, false);
       if (poll_network(p))
         if (const Runnable local = scheduler.policy->next(p)) return leave_with(m, local, false);
     }

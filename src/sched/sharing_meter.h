@@ -11,8 +11,8 @@
 //               that at P = 1, divided by the meetings). Waiting for a lock, or for its bias to be revoked, is added as measured.
 //   Rule        A P that loses more than a quarter of its time for a while *retreats*: it gives its goroutines to a P they talk to
 //               and stays apart. So a program that shares closely costs at most 1/(1 - 1/4) = 1.3 times the CPU time.
-//   Return      after 160 ms, because a trial revokes biases, which takes milliseconds to mend. Earlier, if goroutines run for long on another
-//               P and some wait there (search.cc): after 10 ms, and after four times as long each time that was in vain.
+//   Return      after 160 ms, because a trial revokes biases, which takes milliseconds to mend. Earlier, if goroutines run for
+//               long on another P and some wait there (search.cc): after 10 ms, then 40 and 160 if that was in vain.
 //   Owner       the M of the P. until_ns may be read by others.
 //   Rejected    Judging by dispatches per second with one and with two Ps: buffered channels need more dispatches for the same work
 //               on two. Counting migrations: a stolen goroutine that shares nothing afterwards was worth it.

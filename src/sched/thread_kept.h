@@ -5,8 +5,8 @@
 #include "sched/foreign_frames.h"
 #include "sched/scheduler.h"
 
-// A goroutine that gives way unasked, with code of other libraries on its stack, is resumed by its own thread (foreign_frames.h): they may hold a lock
-// that belongs to the thread, or the address of something thread_local.
+// A goroutine that is preempted with code of other libraries on its stack is resumed by its own thread, because that
+// code may hold a lock that belongs to the thread, or the address of a thread_local (foreign_frames.h).
 namespace weft::sched {
 
 // It needs that thread besides those that run: not where threads are scarce.

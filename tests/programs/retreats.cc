@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ps give their goroutines to each other all the time (src/sched/retreat.h): nothing is lost, nothing waits for ever, and what belongs to a thread
-// stays there.
+// Ps give their goroutines to each other all the time (src/sched/retreat.h): no goroutine is lost or waits for ever, and
+// a locked one stays on its thread.
 // test-timeout: 180
 // check: run WEFT_DEBUG=retreats=always WEFT_MAXPROCS=2
 // check: stdout ^all sums are right, Ps retreated
@@ -19,21 +19,15 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "support/expect.h"
+
 namespace {
 
 using namespace std::chrono_literals;
-
-void expect(bool right, const char* what) {
-  if (right) return;
-  std::printf("wrong: %s\n", what);
-  std::fflush(stdout);
-  std::_Exit(1);
-}
 
 // Everybody sends to everybody.
 void crowd() {
@@ -53,7 +47,7 @@ void crowd() {
   writers.wait();
   for (auto& box : boxes) box.close();
   readers.wait();
-  expect(sum == long{kTasks} * kMessages, "messages of a crowd");
+  WEFT_EXPECT(sum == long{kTasks} * kMessages);
 }
 
 // Tokens in a ring of unbuffered channels: a goroutine that is lost stops it for ever.
@@ -80,7 +74,7 @@ void ring() {
   }
   links.front().close();
   group.wait();
-  expect(sum == kTokens * (kMembers - 1) * kLaps, "hops of the tokens");
+  WEFT_EXPECT(sum == kTokens * (kMembers - 1) * kLaps);
 }
 
 // A goroutine that keeps its thread, sleepers and a plain thread take part.
@@ -97,7 +91,7 @@ void strangers() {
     const auto thread = std::this_thread::get_id();
     for (int i = 0; i < 2'000; ++i) {
       box.send(1);
-      expect(std::this_thread::get_id() == thread, "a locked goroutine is on its thread");
+      WEFT_EXPECT(std::this_thread::get_id() == thread);
     }
     weft::unlock_os_thread();
   });
@@ -116,7 +110,7 @@ void strangers() {
   weft::blocking([&] { plain.join(); });
   box.close();
   reader.wait();
-  expect(sum == 2'000 + 8 * 100 + 1'000, "messages of strangers");
+  WEFT_EXPECT(sum == 2'000 + 8 * 100 + 1'000);
 }
 
 void contended() {
@@ -132,7 +126,7 @@ void contended() {
     });
   }
   group.wait();
-  expect(sum == 8 * 5'000, "uses of a mutex");
+  WEFT_EXPECT(sum == 8 * 5'000);
 }
 
 }  // namespace
