@@ -164,10 +164,12 @@ void self_test(const std::string& address, net::listener& backend) {
   }
   all.wait();
   backend.close();
-  net::conn refused = net::dial("tcp", address, 30s);
-  std::byte one;
+  // The proxy resets this connection at once: dial itself sees that if the reset comes before it looks.
   std::error_code error;
-  if (refused.read(std::span(&one, 1), error) != 0 || error != std::errc::connection_reset) {
+  net::conn refused = net::dial("tcp", address, 30s, error);
+  std::byte one;
+  if (refused && refused.read(std::span(&one, 1), error) != 0) error.clear();
+  if (error != std::errc::connection_reset) {
     std::puts("a target that refuses is not passed on as a reset");
     std::exit(1);
   }
