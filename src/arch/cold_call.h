@@ -4,11 +4,13 @@
 
 #include "base/sanitizer.h"
 
-// A call that costs nothing where it is not made. An ordinary call in a branch that is never taken still makes the compiler save
-// registers at the function's entry and keep values away from the others: up to fifteen instructions a function. This one preserves the
-// general registers itself and takes its arguments from wherever they are.
+// A call that costs nothing where it is not made. An ordinary call in a branch that is never taken still makes the
+// compiler save registers at the function's entry and keep values out of the caller-saved ones: up to fifteen
+// instructions a function. This call preserves the general registers itself and takes its arguments from wherever they
+// are.
 //   Red zone  the caller may be a leaf function in the compiler's eyes and use the 128 bytes below its stack pointer.
-//   Vectors   are declared clobbered: nothing on these paths keeps values in them.
+//             So the call steps over them first.
+//   Vectors   are declared clobbered, because nothing on these paths keeps values in them.
 //   Function  must be hidden (WEFT_COLD_CALLED): then its address is a constant in position-independent code, too.
 namespace weft::arch {
 

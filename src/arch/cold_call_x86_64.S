@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * weft_cold_call: calls a function with two arguments, all three on the stack: the function was pushed last, the first argument first.
- * Preserves all general registers and no vector registers (arch/cold_call.h tells the compiler so). */
+ * weft_cold_call: calls a function with two arguments, all three on the stack. The first argument was pushed first, the
+ * function last. Preserves all general registers and no vector registers (arch/cold_call.h tells the compiler so). */
 #if defined(__x86_64__)
   .text
   .globl weft_cold_call

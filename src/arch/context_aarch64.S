@@ -106,8 +106,8 @@ weft_call_on_context:
   stp x19, x20, [sp, #16]
   .cfi_offset x19, -16
   .cfi_offset x20, -8
-  mov x19, sp      /* ours, to come back */
-  mov x20, x0      /* theirs */
+  mov x19, sp      /* our stack pointer, to come back */
+  mov x20, x0      /* that of the suspended context */
   mov sp, x0
   .cfi_remember_state
   .cfi_def_cfa x20, WEFT_CONTEXT_SIZE

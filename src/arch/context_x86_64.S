@@ -6,10 +6,10 @@
 
 /* void weft_switch_context(void** save_sp, void* to, bool fresh)
  * The store of rsp comes after all pushes: under x86's store order it is a release.
- * Predicted returns: the processor keeps the addresses that calls push and takes them back at each ret. This ret goes to just
- * the address the call of it pushed whenever the other goroutine left from the same place, and so do all returns after it. A
- * fresh context is jumped to, not returned to, and left by a jump (weft_jump_context): that keeps calls and returns paired,
- * which is worth a dozen ns for each goroutine started and joined. */
+ * Return prediction: the processor keeps the addresses that calls push and predicts each ret from them. This ret goes
+ * to just the address that its call pushed whenever the other goroutine left from the same place, and so do all returns
+ * after it. A fresh context is jumped to, not returned to, and left by a jump (weft_jump_context). That keeps calls and
+ * returns paired, which saves a dozen ns for each goroutine started and joined. */
   .globl weft_switch_context
   .type weft_switch_context, @function
   .p2align 4
@@ -112,8 +112,8 @@ weft_call_on_context:
   pushq %r12
   .cfi_adjust_cfa_offset 8
   .cfi_rel_offset %r12, 0
-  movq %rsp, %rbx   /* ours, to come back */
-  movq %rdi, %r12   /* theirs: CFA of the suspended frame is r12 + WEFT_CONTEXT_SIZE */
+  movq %rsp, %rbx   /* our stack pointer, to come back */
+  movq %rdi, %r12   /* that of the suspended context, whose CFA is r12 + WEFT_CONTEXT_SIZE */
   movq %rdi, %rsp
   andq $-16, %rsp
   .cfi_remember_state

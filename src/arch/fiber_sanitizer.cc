@@ -20,11 +20,11 @@ namespace {
 
 constexpr std::uintptr_t kPage = 4096;
 
-// A fiber that never does anything but create others. By one thread at a time, as is TSan's rule for fibers; and
-// creating one takes TSan so long that a thread that has to wait gives its CPU away.
+// A fiber that never does anything but create others. One thread at a time may run it, which is TSan's rule for fibers.
+// A thread that has to wait yields its CPU, because creating a fiber takes TSan long.
 class Nursery {
  public:
-  // `enter`: the thread goes on in the new one.
+  // `enter`: the thread goes on in the new fiber.
   void* create(bool enter) noexcept {
     void* from = __tsan_get_current_fiber();
     while (busy_.exchange_acquire(true)) sched_yield();  // pairs: nursery
@@ -49,15 +49,15 @@ const std::byte* lowest_touched(const std::byte* bottom, const std::byte* top) n
   const auto end = reinterpret_cast<std::uintptr_t>(top);
   for (auto at = reinterpret_cast<std::uintptr_t>(bottom); at < end; at += kPages * kPage) {
     const std::size_t bytes = std::min<std::size_t>(kPages * kPage, end - at);
-    if (syscall(SYS_mincore, at, bytes, resident) != 0) return bottom;  // past TSan, which looks at mincore(), too
+    if (syscall(SYS_mincore, at, bytes, resident) != 0) return bottom;  // raw, because TSan intercepts mincore()
     for (std::size_t page = 0; page * kPage < bytes; ++page)
       if ((resident[page] & 1) != 0) return reinterpret_cast<const std::byte*>(at + page * kPage);
   }
   return top;
 }
 
-// TSan forgets accesses and locks there. It does so for memory that is unmapped, before it asks the kernel; the kernel
-// refuses, because the address is none of a page.
+// Makes TSan forget accesses and locks in the range. TSan does so for memory that is unmapped, before it asks the
+// kernel. The kernel then refuses to unmap, because the address is not that of a page.
 void forget_accesses(const std::byte* bottom, const std::byte* top) noexcept {
   const int kept = errno;
   const std::byte* low = lowest_touched(bottom, top);
@@ -67,8 +67,8 @@ void forget_accesses(const std::byte* bottom, const std::byte* top) noexcept {
 
 }  // namespace
 
-// Goroutines that follow each other on a thread use its thread_locals in turn. That is no race, and whether it is meant
-// is not for TSan to say.
+// Goroutines that follow each other on a thread use its thread_locals in turn. That is no race, and TSan cannot know
+// whether it is intended.
 void share_thread_locals() noexcept {
   dl_iterate_phdr(
       [](dl_phdr_info* module, std::size_t, void*) {

@@ -20,26 +20,30 @@ extern "C" void AnnotateBenignRaceSized(const char* file, int line, const volati
                                         const char* description);
 #endif
 
-// For functions that are left by a jump: TSan would wait for their return for ever, and after some ten thousand goroutines on one
-// stack its own copy of the call stack would be full.
+// For functions that are left by a jump. TSan would wait for their return for ever, and after some ten thousand
+// goroutines on one stack its own copy of the call stack would be full.
 #if WEFT_TSAN_RUNTIME && defined(__clang__)
 #define WEFT_NEVER_RETURNS __attribute__((disable_sanitizer_instrumentation))
 #else
 #define WEFT_NEVER_RETURNS
 #endif
 
-// What sanitizers must be told about stack switches: everything is here, and nothing of it in ordinary builds.
-//   TSan   switches carry no happens-before edge (flag no_sync): else every pair of goroutines that ever shared a thread
-//          would count as synchronised, and races between them would stay hidden. The promised edges are told where
-//          they are promised (weft/detail/happens_before.h). Stopping the world is one of them: the stopper comes after
-//          everything that ran before, and before everything that runs then. Whatever lets the stopper count a
-//          goroutine among those that stand still releases world_stops: each switch, its end, a P left behind in a
-//          call, an exile that is held or back in the runtime. What follows acquires world_starts. Each goroutine is a
-//          fiber of its own, also if several run on one stack: TSan takes what one fiber does for ordered. TSan forgets
-//          what the ended goroutine did on that stack (fiber_renew), and a new fiber begins with what the nursery knows,
-//          which is nothing, rather than with all that its creator has done. With WEFT_TSAN_RUNTIME, where TSan sees the runtime's own accesses, a stack keeps its fiber, and
-//          waking and queues carry edges, too: fiber_release()/fiber_acquire().
-//   ASan   each side is told of the other's stack; a context that ends passes no fake-stack slot, so its fake stack is freed.
+// What sanitizers must be told about stack switches. All of it is here, and none of it is in ordinary builds.
+//   TSan     switches carry no happens-before edge (flag no_sync). Otherwise every pair of goroutines that ever shared
+//            a thread would count as synchronised, and races between them would stay hidden. TSan is told of the
+//            promised edges where they are promised (weft/detail/happens_before.h).
+//   World    stopping the world is a promised edge: the stopper comes after everything that ran before the stop, and
+//            before everything that runs after it. Each event that lets the stopper count a goroutine as standing still
+//            releases world_stops: each switch, the goroutine's end, a P left behind in a call, an exile that is held
+//            or back in the runtime. What follows such an event acquires world_starts.
+//   Fibers   each goroutine is a fiber of its own, also if several run on one stack, because TSan takes what one fiber
+//            does for ordered. When a goroutine ends, TSan forgets what it did on that stack (fiber_renew). A fiber is
+//            created by the nursery, so it begins with what the nursery has done, which is nothing, rather than with
+//            all that its creator has done.
+//   Runtime  with WEFT_TSAN_RUNTIME, where TSan sees the runtime's own accesses, a stack keeps its fiber, and waking
+//            and queues carry edges, too: fiber_release()/fiber_acquire().
+//   ASan     each side is told of the other's stack. A context that ends passes no fake-stack slot, so that its fake
+//            stack is freed.
 namespace weft::arch {
 
 struct Fiber {
@@ -54,11 +58,11 @@ struct Fiber {
 };
 
 #if WEFT_TSAN
-inline char world_stops, world_starts;  // their addresses
+inline char world_stops, world_starts;  // only their addresses count
 #endif
 
-// The goroutine stands still from here on, for whoever stops the world; and goes on, where it may have been stopped
-// since.
+// From here on the stopper of the world may count the goroutine as standing still. fiber_goes_on(): the goroutine runs
+// again, and the world may have been stopped since.
 inline void fiber_stands_still() noexcept {
 #if WEFT_TSAN
   __tsan_release(&world_stops);
@@ -71,7 +75,7 @@ inline void fiber_goes_on() noexcept {
 }
 
 #if WEFT_TSAN_USERS
-void* create_fiber() noexcept;  // nothing comes before it
+void* create_fiber() noexcept;  // nothing happens before it
 void replace_fiber(Fiber& fiber, const std::byte* bottom, const std::byte* top) noexcept;
 void share_thread_locals() noexcept;
 #endif
@@ -90,7 +94,8 @@ inline void fiber_create([[maybe_unused]] Fiber& fiber, [[maybe_unused]] const v
 #endif
 }
 
-// On the stack of a goroutine that has ended: the next one on it is another. `top`: end of the stack.
+// Called on the stack of a goroutine that has ended: the next goroutine on it is another fiber. `top`: end of the
+// stack.
 inline void fiber_renew([[maybe_unused]] Fiber& fiber, [[maybe_unused]] const std::byte* bottom,
                         [[maybe_unused]] const std::byte* top) noexcept {
 #if WEFT_TSAN_USERS
@@ -112,8 +117,8 @@ inline void fiber_adopt_thread([[maybe_unused]] Fiber& fiber, [[maybe_unused]] c
 #endif
 }
 
-// What the thread has one of, and each goroutine its own: the switch saves and restores it. For TSan goroutines that follow each
-// other on the thread would race for it.
+// For state that the thread has once and each goroutine for itself: the switch saves and restores it. Otherwise TSan
+// would see goroutines that follow each other on the thread race for it.
 inline void fiber_switches([[maybe_unused]] const void* address, [[maybe_unused]] std::size_t size) {
 #if WEFT_TSAN
   AnnotateBenignRaceSized(__FILE__, __LINE__, address, size, "saved and restored by the switch");
@@ -148,14 +153,14 @@ __attribute__((always_inline)) inline void fiber_arrive([[maybe_unused]] Fiber& 
   fiber_goes_on();
 }
 
-// A fresh goroutine's stack may carry poison of frames that were left without returning.
+// A fresh goroutine's stack may still be poisoned by frames that were left without returning.
 inline void fiber_unpoison([[maybe_unused]] const void* bottom, [[maybe_unused]] std::size_t size) {
 #if WEFT_ASAN
   ASAN_UNPOISON_MEMORY_REGION(bottom, size);
 #endif
 }
 
-// Orders of the runtime itself, which users are not promised.
+// Edges of the runtime itself, which the API does not promise to users.
 inline void fiber_release([[maybe_unused]] void* token) {
 #if WEFT_TSAN_RUNTIME
   __tsan_release(token);
@@ -167,10 +172,10 @@ inline void fiber_acquire([[maybe_unused]] void* token) {
 #endif
 }
 
-// TSan keeps a signal until it is called next, which code without instrumentation may never do, or not before it blocks
-// in a system call that TSan does not see. So such a wait is short, and its caller, who is ready to be woken for
-// nothing, looks again. Returns the time until when to wait; fiber_take_signals() after it. Here the user's handlers
-// may run. errno is left alone.
+// TSan keeps a signal until the thread next calls TSan. Code without instrumentation may never do that, or not before
+// it blocks in a system call that TSan does not see. So such a wait is short (50 ms), and its caller, which expects
+// spurious wake-ups anyway, looks again. Returns the time until when to wait. After the wait the caller calls
+// fiber_take_signals(), in which the user's handlers may run. errno is left alone.
 inline std::int64_t fiber_longest_wait(std::int64_t deadline_ns) noexcept {
 #if WEFT_TSAN
   constexpr std::int64_t kLongestNs = 50'000'000;
@@ -191,8 +196,8 @@ inline void fiber_take_signals() noexcept {
 #endif
 }
 
-// Called by the one that has stopped the world, and before it starts again. A thread that is no goroutine comes after
-// those who had stopped it before, too.
+// The stopper calls fiber_world_stopped() when the world stands still, and fiber_world_starts() before it runs again.
+// A stopper that is a plain thread comes after the earlier stoppers, too: hence the acquire of world_starts.
 inline void fiber_world_stopped() {
 #if WEFT_TSAN
   __tsan_acquire(&world_stops);
@@ -205,8 +210,8 @@ inline void fiber_world_starts() {
 #endif
 }
 
-// While it lives, TSan does not look at what this fiber does: for what a P hands from one fiber to the next on its thread, where a
-// function that TSan sees in any case (memcpy, say) touches it.
+// While it lives, TSan ignores what this fiber does. For data that a P hands from one fiber to the next on its thread,
+// where a function that TSan sees in any case (memcpy, say) touches it.
 struct FiberUnwatched {
 #if WEFT_TSAN
   FiberUnwatched() {

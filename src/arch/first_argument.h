@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What an aarch64 thread gave a system call as its first argument, read from the code before the call and from what the registers
-// hold after it. The kernel returns the result in the same register and tells nobody what was there; the others it leaves alone.
-//   How       the C library loads the arguments just before the call. Going back from it, the instruction that wrote x0 says where
-//             the value came from, and whether that still holds it.
-//   Not so    anything else than plain arithmetic, loads and stores in between; a source that was overwritten since; a jump from
-//             nearby to behind the instruction that was found, for then another one may have been the last. Nothing is said then.
-// Nothing here needs the processor it is about: the tests run on any.
+// Finds the first argument of an aarch64 system call, from the code before the call and the registers after it. The
+// kernel returns the result in the argument's register, so the argument is lost there; it leaves the other registers
+// alone.
+//   How        the C library loads the arguments just before the call. Going back from the call, the instruction that
+//              wrote x0 says where the value came from, and whether that source still holds it.
+//   No answer  if anything but plain arithmetic, loads and stores is in between; if the source was overwritten since;
+//              or if a jump from nearby leads behind the instruction found, because then another one may have written
+//              x0 last.
+// Nothing here needs an aarch64 processor: the tests run on any.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -40,7 +42,7 @@ constexpr bool is_arithmetic(Instruction i) noexcept {
   return (i & 0x1c000000) == 0x10000000 || (i & 0x0e000000) == 0x0a000000;
 }
 
-// Distance in instructions of a jump that stays near; 0: it is no such jump.
+// Distance in instructions of a direct jump that is no call; 0: another instruction.
 constexpr std::int64_t jump(Instruction i) noexcept {
   const auto field = [i](unsigned low, unsigned bits) {
     const auto up = static_cast<std::int64_t>(static_cast<std::uint64_t>(i >> low) << (64 - bits));
@@ -67,7 +69,7 @@ inline std::optional<std::uint64_t> first_argument(std::span<const Instruction> 
     if (is_store(i)) continue;
     if (!is_arithmetic(i) && !is_load(i)) return std::nullopt;
     if (target(i) != 0) {
-      if (target(i) == kStackPointer) return std::nullopt;  // or nothing; not worth a difference
+      if (target(i) == kStackPointer) return std::nullopt;  // or xzr: not worth telling apart
       written |= 1u << target(i);
       continue;
     }

@@ -14,7 +14,7 @@ constexpr Instruction kMovX0X20 = 0xaa1403e0, kMovW0W20 = 0x2a1403e0, kMovX0X2 =
                       kStrX3SpEight = 0xf90007e3, kMovX5AllOnes = 0xb2407fe5, kCall = 0x94000010, kNop = 0xd503201f,
                       kSubSp = 0xd10043ff;
 
-// Where a jump at `from` to `to` says so.
+// An unconditional jump by that many instructions.
 constexpr Instruction jump_by(std::int64_t distance) {
   return 0x14000000 | (static_cast<Instruction>(distance) & 0x03ffffff);
 }

@@ -5,8 +5,9 @@
 #include "base/atomic.h"
 #include "base/check.h"
 
-// Asks a flag that is nearly always zero: one comparison with memory and one branch that is not taken. Of an atomic load compilers make
-// three instructions and a register. No order: whoever needs one asks again behind the branch.
+// Tests a flag that is nearly always zero: one comparison with memory and one branch that is not taken. With an atomic
+// load, compilers need three instructions and a register. Gives no memory order: a caller that needs one loads the flag
+// again behind the branch.
 namespace weft::arch {
 
 #if defined(__x86_64__)

@@ -4,8 +4,8 @@
 
   .text
 
-/* Contract: arch/inject.h. Entered as if by a return from the signal handler: (rsp) is where the code was interrupted, above it
- * 128 bytes that are its own. */
+/* Contract: arch/inject.h. Entered by the return from the signal handler: (rsp) holds the address at which the code was
+ * interrupted. The 128 bytes above it belong to the interrupted code (its red zone). */
   .globl weft_injected
   .type weft_injected, @function
   .p2align 4

@@ -16,7 +16,7 @@ constexpr unsigned char kInstruction[] = {0x0f, 0x05};  // syscall
 constexpr unsigned char kInstruction[] = {0x01, 0x00, 0x00, 0xd4};  // svc #0
 #endif
 constexpr std::uintptr_t kBytes = sizeof kInstruction;
-constexpr std::uintptr_t kPage = 4096;  // the smallest: what is not on the page of the counter may not be readable
+constexpr std::uintptr_t kPage = 4096;  // the smallest; code beyond the program counter's page may not be readable
 
 WEFT_NOT_INSTRUMENTED bool is_call(std::uintptr_t address) noexcept {
   const auto* code = reinterpret_cast<const volatile unsigned char*>(address);

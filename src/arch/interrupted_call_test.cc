@@ -27,7 +27,8 @@ void on_signal(int, siginfo_t*, void* context) {
   }
 }
 
-// Signals a thread that runs `body` until the handler has said what is expected, or time is up. `release` lets the last body end.
+// Signals a thread that runs `body` until the handler has given the expected answer five times, or 10 s are over.
+// `release` lets the last body end.
 template <class Body, class Release = void (*)()>
 bool handler_says(std::atomic<int>& expected, int flags, Body body, Release release = [] {}) {
   inside = outside = behind = 0;

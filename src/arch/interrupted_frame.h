@@ -6,7 +6,7 @@
 
 namespace weft::arch {
 
-// Where a signal came: the instruction, and the frame pointer (of a function compiled with one).
+// Where a signal interrupted the code: the instruction, and the frame pointer (if the function has one).
 struct InterruptedFrame {
   const void* pc;
   const void* pointer;
@@ -21,14 +21,14 @@ inline InterruptedFrame interrupted_frame(const void* ucontext) noexcept {
 #endif
 }
 
-// What else the signal has saved of the interrupted code, beside ucontext_t: null where it is part of that.
+// The vector registers of the interrupted code, where the kernel saves them outside ucontext_t; null: they are in it.
 struct SavedVectors {
   const void* begin;
   const void* end;
 };
 inline SavedVectors saved_vectors([[maybe_unused]] const void* ucontext) noexcept {
 #if defined(__x86_64__)
-  // The part that every processor has; pointers are kept in the low halves of vectors, if at all.
+  // Only the part that every processor has, because pointers are kept in the low halves of vectors, if at all.
   const auto* vectors = static_cast<const ucontext_t*>(ucontext)->uc_mcontext.fpregs;
   return {vectors, vectors != nullptr ? vectors + 1 : nullptr};
 #else
@@ -37,9 +37,9 @@ inline SavedVectors saved_vectors([[maybe_unused]] const void* ucontext) noexcep
 }
 constexpr std::size_t bytes_of_context() noexcept { return sizeof(ucontext_t); }
 
-// Is it what a handler of a signal returns to? Without call-frame information for these instructions (an emulator brings its own, without)
-// libgcc's unwinder knows them on aarch64, but may look for what they return to in the wrong place, and read anywhere: who walks
-// a stack stops here.
+// Is it the code that a signal handler returns to? On aarch64 libgcc's unwinder knows these instructions even without
+// call-frame information (an emulator brings its own, without). But it may then look for the interrupted frame in the
+// wrong place and read anywhere. So a walk of a stack stops here.
 inline bool ends_handler([[maybe_unused]] std::uintptr_t pc) noexcept {
 #if defined(__aarch64__)
   constexpr std::uint32_t kReturn = 0xd2801168, kCall = 0xd4000001;  // mov x8, #139; svc #0
@@ -50,7 +50,7 @@ inline bool ends_handler([[maybe_unused]] std::uintptr_t pc) noexcept {
 #endif
 }
 
-// Did the signal come between the end of another one's handler and its return?
+// Did the signal come after another signal's handler had ended, but before it returned to the code it interrupted?
 inline bool returns_from_handler([[maybe_unused]] const void* ucontext) noexcept {
 #if defined(__aarch64__)
   return ends_handler(static_cast<const ucontext_t*>(ucontext)->uc_mcontext.pc);

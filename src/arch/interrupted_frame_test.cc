@@ -9,7 +9,7 @@
 namespace weft::arch {
 namespace {
 
-// Where the handler has nothing to fear from the unwinder, nothing is looked for.
+// On x86-64 ends_handler() looks for nothing, because the unwinder walks safely there.
 constexpr bool kKnowsEnds =
 #if defined(__aarch64__)
     true;
@@ -43,7 +43,7 @@ struct InterruptedFrameTest : testing::Test {
   }
 };
 
-// The kernel's, or the emulator's, as it is here.
+// The code that a handler returns to is the kernel's or the emulator's, whichever runs this test.
 TEST_F(InterruptedFrameTest, knows_what_a_handler_returns_to) {
   ASSERT_NE(returned_to, 0u);
   EXPECT_EQ(ends_handler(returned_to), kKnowsEnds);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * What -fsplit-stack calls. Code compiled with that flag compares the stack pointer with %fs:0x70 at the entry of each
- * function and calls __morestack when it is below. libgcc would run the function on a new segment of stack; ours asks the
- * scheduler whether to give way, and lets the function go on where it is.
+ * function and calls __morestack when it is below. libgcc's __morestack would run the function on a new segment of
+ * stack. Ours asks the scheduler whether to give way, and lets the function go on where it is.
  *
- * At __morestack: r10 the function's frame size, r11 the bytes of its stack arguments, (rsp) the address R of a one-byte `ret`
- * inside the function, 8(rsp) the function's own return address. Everything but r10 and the flags has to survive: arguments
- * in general and vector registers, rax (number of vector registers of a varargs call), r11 (argument pointer of varargs).
- * The function goes on at R + 1; weft_at_function_entry moves R there. */
+ * At __morestack: r10 is the function's frame size, r11 the bytes of its stack arguments, (rsp) the address R of a
+ * one-byte `ret` inside the function, 8(rsp) the function's own return address. Everything but r10 and the flags has to
+ * survive: arguments in general and vector registers, rax (number of vector registers of a varargs call), r11 (argument
+ * pointer of varargs). The function goes on at R + 1; weft_at_function_entry moves R there. */
 #if defined(__x86_64__)
 
 #include "arch/save_registers_x86_64.h"
@@ -36,8 +36,8 @@ __morestack:
   .cfi_endproc
   .size weft_morestack, . - weft_morestack
 
-/* Where gold and lld lead the call instead, after they have put something that always holds in the place of the compare: every
- * call of such a function comes here. */
+/* gold and lld redirect the call to this function, after they have replaced the compare by a condition that always
+ * holds. So every call of such a function comes here. */
   .globl __morestack_non_split
   .hidden __morestack_non_split
   .type __morestack_non_split, @function
@@ -58,8 +58,8 @@ weft_checks_always_fire:
   .zero 1
   .text
 
-/* void* __morestack_allocate_stack_space(size_t n): alloca beyond the guard. The caller has a frame pointer, so its stack
- * pointer may simply be lowered for it. */
+/* void* __morestack_allocate_stack_space(size_t n): alloca beyond the guard. The caller has a frame pointer, so this
+ * function may simply lower the caller's stack pointer. */
   .globl weft_morestack_allocate
   .type weft_morestack_allocate, @function
   .globl __morestack_allocate_stack_space

@@ -15,8 +15,8 @@ weft_preempt_guard:
 #define GENERAL_BYTES 176
 #define NEON_BYTES 528
 
-/* Contract: arch/preempt_check.h. The frame, from x29 up: x29, x30, x0-x18; below it q0-q31 with fpsr and fpcr; below them,
- * if there is SVE, z0-z31, then p0-p15 and ffr. x19-x28 are preserved by whoever is called. */
+/* Contract: arch/preempt_check.h. The frame, from x29 up: x29, x30, x0-x18; below it q0-q31 with fpsr and fpcr; below
+ * them, if there is SVE, z0-z31, then p0-p15 and ffr. The called function preserves x19-x28. */
   .weak weft_preempt_slow
   .globl weft_preempt_check
   .type weft_preempt_check, %function
@@ -61,7 +61,7 @@ weft_preempt_check:
   mrs x1, fpcr
   str x0, [sp, #512]
   str x1, [sp, #520]
-  msr fpcr, xzr               /* whoever runs next expects the usual modes */
+  msr fpcr, xzr               /* the code that runs next expects the usual modes */
   adrp x0, weft_vector_state
   add x0, x0, :lo12:weft_vector_state
   ldr w0, [x0, #4]
@@ -139,7 +139,7 @@ weft_preempt_check:
   .cfi_def_cfa sp, 0
   ret
   .cfi_restore_state
-4:                            /* checks without a runtime: the guard is a leftover */
+4:                            /* no runtime is linked: the guard is a leftover */
   adrp x1, :gottprel:weft_preempt_guard
   ldr x1, [x1, #:gottprel_lo12:weft_preempt_guard]
   mrs x0, tpidr_el0

@@ -21,7 +21,7 @@ weft_preempt_check:
   movq %rsp, %rbp
   .cfi_def_cfa_register %rbp
   cmpl $0, weft_vector_state(%rip)
-  je 1f                       /* before the constructors: nobody can have asked */
+  je 1f                       /* before the constructors: no preemption was asked for */
   save_registers
   leaq 16(%rbp), %rdi
   movq weft_preempt_slow@GOTPCREL(%rip), %rax
@@ -36,7 +36,7 @@ weft_preempt_check:
   .cfi_def_cfa %rsp, 8
   ret
   .cfi_restore_state
-2:                            /* checks without a runtime: the guard is a leftover */
+2:                            /* no runtime is linked: the guard is a leftover */
   movq $0, %fs:0x70
   jmp 0b
   .cfi_endproc

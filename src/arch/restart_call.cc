@@ -16,7 +16,7 @@
 namespace weft::arch {
 namespace {
 
-// Calls that have done nothing yet when they return -EINTR. Some of them newer architectures do not have.
+// Calls that have done nothing yet when they return -EINTR. Newer architectures lack some of them.
 bool waits_only(std::int64_t number) noexcept {
   switch (number) {
 #if defined(__x86_64__)
@@ -53,11 +53,12 @@ bool waits_only(std::int64_t number) noexcept {
   }
 }
 
-// Where the kernel writes the rest of a sleep whose caller has no place for it. One for a thread: it sleeps once at a
-// time, and a handler that sleeps has ended the call it interrupted.
+// Where the kernel writes the rest of a sleep whose caller has no place for it. One per thread is enough, because a
+// thread sleeps once at a time, and a handler that sleeps has ended the call it interrupted.
 thread_local constinit timespec rest_of_sleep __attribute__((tls_model("initial-exec"))){};
 
-// The registers of a sleep that is made again, which wait for the rest from now on.
+// Makes a sleep that is made again wait for the rest only. If it had no place for the rest, it waits in full once more,
+// and gets a place.
 template <class Register>
 void sleep_on(Register& span, Register& rest) noexcept {
   if (rest != 0) {
@@ -67,7 +68,7 @@ void sleep_on(Register& span, Register& rest) noexcept {
   }
 }
 
-constexpr std::uintptr_t kPage = 4096;  // the smallest; no code is read beyond the page of the call
+constexpr std::uintptr_t kPage = 4096;  // the smallest; code beyond the page of the call is not read
 
 #if defined(__x86_64__)
 constexpr std::uintptr_t kSyscallBytes = 2, kNumberBytes = 5, kMostLoads = 15;
@@ -77,9 +78,9 @@ WEFT_NOT_INSTRUMENTED std::int64_t word_at(std::uintptr_t address) noexcept {
   return *reinterpret_cast<const volatile std::int64_t*>(address);
 }
 
-// Length of an instruction that loads a register other than %rax from another or from the stack; 0: it is another one.
+// Length of an instruction that loads a register other than %rax from a register or the stack; 0: another instruction.
 std::uintptr_t length_of_load(const unsigned char* code) noexcept {
-  constexpr unsigned char kTargetIsHigh = 1, kLoadsHigh = 4;  // in the prefix: one of %r8 to %r15
+  constexpr unsigned char kTargetIsHigh = 1, kLoadsHigh = 4;  // prefix bits: one of %r8 to %r15
   const std::uintptr_t prefix = (code[0] & 0xf0) == 0x40 ? 1 : 0;
   const unsigned char operation = code[prefix], operands = code[prefix + 1];
   if (operation != 0x89 && operation != 0x8b) return 0;
@@ -110,10 +111,10 @@ std::int64_t number_in_code(const unsigned char* call) noexcept {
 }
 
 #if defined(__GLIBC__)
-// glibc from 2.41 on makes all calls that can be cancelled in one function, which is given the number as its seventh argument: on
-// the stack, where it stays. If the thread is the only one or is not to be cancelled, the call is made there; else in a function
-// written in assembly, which has everything in registers and overwrites the number. The latter is the same in musl, but not
-// what calls it.
+// glibc from 2.41 on makes all cancellable calls in one function, which gets the number as its seventh argument: on the
+// stack, where it stays. If the thread is the only one or is not to be cancelled, the call is made there. Otherwise it
+// is made in a function written in assembly, which has everything in registers and overwrites the number. musl has the
+// same assembly function, but another caller of it.
 std::int64_t number_in_own_frame(const unsigned char* call, const gregset_t& registers) noexcept {
   const auto at = [&](int base, unsigned char distance) {
     return word_at(static_cast<std::uintptr_t>(registers[base] + static_cast<signed char>(distance)));
@@ -137,7 +138,8 @@ struct NumberOfCaller {
   std::int64_t number = kUnknown;
 };
 
-// The arguments of a function on the stack begin where its frame ends, which is what the unwinder knows of whoever called it.
+// A function's stack arguments begin where its frame ends. The unwinder gives that address (the CFA) with the
+// function's caller.
 _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
   constexpr std::size_t kMostOfHandler = 32, kCallers = 2;
   NumberOfCaller& search = *static_cast<NumberOfCaller*>(data);
@@ -153,7 +155,7 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
 }
 #endif
 
-// Of the call before that instruction.
+// The number of the system call just before `pc`.
 std::int64_t number_of_call(std::uintptr_t pc, [[maybe_unused]] const gregset_t& registers,
                             [[maybe_unused]] bool may_unwind) noexcept {
   const auto* call = reinterpret_cast<const unsigned char*>(pc - kSyscallBytes);
@@ -177,7 +179,7 @@ std::int64_t number_of_call(std::uintptr_t pc, [[maybe_unused]] const gregset_t&
 bool restart_interrupted_call(void* ucontext, bool may_unwind) noexcept {
   auto& registers = static_cast<ucontext_t*>(ucontext)->uc_mcontext.gregs;
   const auto pc = static_cast<std::uintptr_t>(registers[REG_RIP]);
-  // The page before may not be there.
+  // The page before may not be mapped.
   if (registers[REG_RAX] != -EINTR || pc % kPage < kSyscallBytes + kMostLoads + kNumberBytes) return false;
   const std::int64_t number = number_of_call(pc, registers, may_unwind);
   if (!waits_only(number)) return false;

@@ -17,8 +17,8 @@
 #include <thread>
 
 #if defined(__x86_64__) && defined(__GLIBC__)
-// As glibc 2.41 makes calls: in a place for all that are cancellable, whose caller has the number on the stack, with a frame pointer and
-// without; and in the caller itself, where another number stands before.
+// Calls as glibc 2.41 makes them. First in one place for all cancellable calls, whose caller has the number on the
+// stack, with a frame pointer and without. Then in the caller itself, where another number stands before.
 asm(R"(
   .text
   .p2align 7
@@ -138,7 +138,7 @@ class RestartCall : public ::testing::Test {
     sigaction(SIGUSR2, &action, nullptr);
   }
 
-  // Until the signal has come in the middle of a call; each of them ends as if there had been none.
+  // Makes the call until the signal has come in the middle of one. Each call must end as if there had been no signal.
   template <class F>
   void interrupt(F&& call) {
     for (int before = made_again, tries = 0; made_again == before; ++tries) {
@@ -179,7 +179,7 @@ TEST_F(RestartCall, hides_the_signal_from_sleeping) {
   interrupt([this] { return clock_nanosleep(CLOCK_MONOTONIC, 0, &span_, nullptr); });
 }
 
-// Signals come faster than the sleep is long: made again in full each time it would never end.
+// Signals come faster than the sleep is long: a sleep made again in full each time would never end.
 TEST_F(RestartCall, lets_a_sleep_end_however_many_signals_come) {
   constexpr auto kStorm = 3s;
   const auto sleep_once = [&](auto&& sleep) {
@@ -199,7 +199,7 @@ TEST_F(RestartCall, lets_a_sleep_end_however_many_signals_come) {
     EXPECT_GE(took, 48ms);
     return took;
   };
-  // A busy machine may keep the signals away until the sleep is over: then once more.
+  // A busy machine may delay the signals until the sleep is over: then sleep once more.
   const auto sleep_in_storm = [&](auto&& sleep) {
     const int before = made_again;
     auto took = sleep_once(sleep);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Assembly: how the paths that must preserve every register save and restore them. Between the two the stack is aligned for a
- * call, and the modes are those a thread starts with.
- *   Frame   from rbp down: rax rcx rdx rsi rdi r8 r9 r10 r11 (r10 at -64, r11 at -72: C++ reads them, sched/preempt.cc), then,
- *           aligned to 64, the XSAVE area. rbx, rbp, r12-r15 are preserved by whoever is called.
- *   Before the constructors the size of the area is not known and nothing is saved but the general registers. */
+ * Assembly: how the paths that must preserve every register save and restore them. Between the two macros the stack is
+ * aligned for a call, and the floating-point modes are those a thread starts with.
+ *   Frame   from rbp down: rax rcx rdx rsi rdi r8 r9 r10 r11 (r10 at -64, r11 at -72: C++ reads them,
+ *           sched/preempt.cc), then, aligned to 64, the XSAVE area. The called function preserves rbx, rbp and r12-r15.
+ *   Early   before the constructors the size of the area is not known, and only the general registers are saved. */
 #ifndef WEFT_ARCH_SAVE_REGISTERS_X86_64_H
 #define WEFT_ARCH_SAVE_REGISTERS_X86_64_H
 
@@ -36,7 +36,7 @@
   movl weft_vector_state+4(%rip), %eax
   xorl %edx, %edx
   xsave64 (%rsp)
-  fninit                      /* whoever runs next expects an empty x87 stack and the usual modes */
+  fninit                      /* the code that runs next expects an empty x87 stack and the usual modes */
   pushq $0x1f80
   ldmxcsr (%rsp)
   addq $8, %rsp

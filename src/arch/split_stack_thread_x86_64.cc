@@ -15,6 +15,6 @@ int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, v
 }
 }
 
-// A weak name takes nothing out of a static C library, and every strong `pthread_create` is the wrapper above. This one does not
-// come past it, and brings the real one along.
+// A weak name takes nothing out of a static C library, and every strong `pthread_create` is the wrapper above.
+// thrd_create does not go through the wrapper, so a reference to it brings the real pthread_create along.
 __attribute__((used)) static int (*const brings_pthread_create)(thrd_t*, thrd_start_t, void*) = &thrd_create;

@@ -3,11 +3,12 @@
 #include <cstdint>
 
 // The stack guard: the word that compiled-in checks compare the stack pointer with.
-//   Meaning   sp below it: a check calls the runtime, for there is either too little stack left or somebody wants the
-//             goroutine to give way (the word is then the largest number). 0: never. Plain threads start with 0.
-//   Where     x86-64: %fs:0x70, the word glibc's thread control block reserves for -fsplit-stack; its prologues read it.
-//             aarch64: the thread-local weft_preempt_guard (preempt_check.h), which only our compiler plugin knows.
-//   Writers   the thread itself; others store only kGiveWay, through the address stack_guard_slot() told them.
+//   Meaning   sp below it: a check calls the runtime, because either too little stack is left or the goroutine shall
+//             give way (the word is then the largest number, kGiveWay). 0: never. Plain threads start with 0.
+//   Where     x86-64: %fs:0x70, the word that glibc's thread control block reserves for -fsplit-stack, whose prologues
+//             read it. aarch64: the thread-local weft_preempt_guard (preempt_check.h), which only our compiler plugin
+//             knows.
+//   Writers   the thread itself. Other threads store only kGiveWay, through the address from stack_guard_slot().
 namespace weft::arch {
 
 inline constexpr std::uintptr_t kGiveWay = ~std::uintptr_t{0};

@@ -3,7 +3,7 @@
 
 #include "arch/preempt_check.h"
 
-// Not inline: a compiler may keep the address of a thread_local in a register across a switch of threads.
+// Not inline, because a compiler may keep the address of a thread_local in a register across a switch of threads.
 namespace weft::arch {
 
 __attribute__((noinline)) void set_stack_guard(std::uintptr_t guard) noexcept { weft_preempt_guard = guard; }

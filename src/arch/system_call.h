@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// A system call past the C library: the result, or -errno.
-//   Why       the C library's recv and send are points of cancellation, and its syscall() moves every argument once more. All of them
-//             report by errno, which is the thread's: whoever may go on as another thread must not keep its address, so each
-//             call had to stand in a function of its own.
-//   Not for   calls that may block: what interrupts those and has them made again (restart_call.h) knows the C library's only.
+// A system call that bypasses the C library: the result, or -errno.
+//   Why       the C library's recv and send are cancellation points, and its syscall() moves every argument once more.
+//             All of them report by errno, which belongs to the thread. A goroutine that may go on as another thread
+//             must not keep errno's address, so each call would need a function of its own.
+//   Not for   calls that may block: the code that restarts interrupted calls (restart_call.h) knows only those of the C
+//             library.
 namespace weft::arch {
 
 inline long system_call(long number, long first, long second, long third, long fourth, long fifth,

@@ -42,7 +42,7 @@ weft_vector_state_t measure() {
 
 #endif
 
-// Before other constructors, which may be instrumented.
+// Runs before other constructors, because those may be instrumented code.
 __attribute__((constructor(101))) void find_out() { weft_vector_state = measure(); }
 
 }  // namespace

@@ -7,9 +7,9 @@
 
 // Atom<T>: an atomic whose every access names its memory order.
 //   Job       make intent visible: no default seq_cst, each non-relaxed access says what it pairs with.
-//   Model     lock-free classes take an `Atomics` parameter; StdAtomics here is what ships, tests/model has one with
-//             the same names over relacy's atomics, so the very source that ships is what gets explored.
-//   Rejected  std::atomic_thread_fence(seq_cst): mfence under clang (20 ns against 2.5 for a locked operation).
+//   Model     lock-free classes take an `Atomics` parameter. StdAtomics here is what ships. tests/model has a class
+//             with the same names over relacy's atomics, so the model checker explores the very source that ships.
+//   Rejected  std::atomic_thread_fence(seq_cst): mfence under clang (20 ns against 2.5 ns for a locked operation).
 namespace weft::base {
 
 template <class T>
@@ -50,11 +50,11 @@ class Atom {
   T fetch_and_acq_rel(T v) noexcept { return value_.fetch_and(v, std::memory_order_acq_rel); }
   T fetch_and_seq_cst(T v) noexcept { return value_.fetch_and(v, std::memory_order_seq_cst); }
 
-  // For counters with a single writer: an increment without a locked operation, readable by anybody.
+  // For counters with a single writer: an increment without a locked operation. Any thread may read the counter.
   void bump(T by = 1) noexcept {
     if (!add_in_place(by)) store_relaxed(static_cast<T>(load_relaxed() + by));
   }
-  // A number with a single writer: what was written before is seen by who sees the new one.
+  // For counters with a single writer: a reader that acquires the new number sees what the writer wrote before it.
   void bump_release() noexcept {
     std::atomic_signal_fence(std::memory_order_release);
     if (!add_in_place(1)) store_release(static_cast<T>(load_relaxed() + 1));
@@ -64,7 +64,7 @@ class Atom {
   std::atomic<T>& raw() noexcept { return value_; }
 
  private:
-  // In one instruction, of which compilers make three and a register. On x86 its store is a release.
+  // Adds with one instruction, where compilers use three and a register. On x86 its store is a release.
   bool add_in_place([[maybe_unused]] T by) noexcept {
 #if defined(__x86_64__) && !WEFT_TSAN_RUNTIME
     if constexpr (sizeof(T) == 8) {
@@ -92,11 +92,11 @@ struct StdAtomics {
   template <class T>
   using atom = Atom<T>;
 
-  // StoreLoad barrier as one locked operation on a line that is ours and hot.
+  // StoreLoad barrier. On x86-64 one locked operation on the thread's own stack, because that line is hot in its core.
   static void full_fence() noexcept {
 #if WEFT_TSAN_RUNTIME
     static constinit std::atomic<int> fence_word{0};
-    fence_word.fetch_add(0, std::memory_order_seq_cst);  // TSan knows no fences, but it knows this
+    fence_word.fetch_add(0, std::memory_order_seq_cst);  // TSan does not model fences, but it models this
 #elif defined(__x86_64__)
     asm volatile("lock; orl $0, -64(%%rsp)" ::: "memory", "cc");
 #else
@@ -107,7 +107,7 @@ struct StdAtomics {
 
 inline void full_fence() noexcept { StdAtomics::full_fence(); }
 
-// Orders for the compiler only: the other side has os::process_barrier().
+// Orders accesses for the compiler only. The other side of the pair calls os::process_barrier().
 inline void compiler_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 // A hint to the core that this is a spin-wait.

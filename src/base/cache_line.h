@@ -5,7 +5,7 @@
 
 namespace weft::base {
 
-// Fixed rather than std::hardware_destructive_interference_size: that one changes with -mtune, and layouts must not.
+// Not std::hardware_destructive_interference_size, because that changes with -mtune and our layouts must not.
 inline constexpr std::size_t kCacheLine = 64;
 
 // For containers whose first element begins a cache line.

@@ -20,7 +20,7 @@ std::size_t clamp_length(int printed, std::size_t size) {
   return static_cast<std::size_t>(printed) < size ? static_cast<std::size_t>(printed) : size - 1;
 }
 
-// One write for the whole message: lines of other threads do not come in between.
+// One write for the whole message, so that lines of other threads do not come in between.
 void print_message(const char* format, va_list arguments, bool with_thread) noexcept {
   char text[2048];
   std::size_t length = clamp_length(std::snprintf(text, sizeof text, "fatal error: "), sizeof text);

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstddef>
 
-// WEFT_CHECK is always on, WEFT_DCHECK only with WEFT_DEBUG_CHECKS; neither ever becomes an assumption.
+// WEFT_CHECK is always on, WEFT_DCHECK only with WEFT_DEBUG_CHECKS. Neither lets the optimizer assume the condition.
 namespace weft::base {
 
 // Prints "fatal error: <text>" with the current goroutine, M and P, then aborts. For broken invariants.
@@ -17,7 +17,8 @@ namespace weft::base {
 using DescribeThread = std::size_t (*)(char* buffer, std::size_t size) noexcept;
 void set_describe_thread(DescribeThread describe) noexcept;
 
-// Called once before the process ends by a fatal error, from any context, also a signal handler: what must not be lost with it.
+// Called once before a fatal error ends the process, to save what would be lost with it. The context may be any, also a
+// signal handler.
 using LastWords = void (*)() noexcept;
 void set_last_words(LastWords words) noexcept;
 void run_last_words() noexcept;

@@ -27,7 +27,7 @@ void DelaySite::visit() noexcept {
   const std::uint64_t value = random.next() | 1;
   state.store_relaxed(value);
   const std::uint64_t draw = (value >> 20) % 1000;
-  if (draw < 20) {  // as long as losing the CPU
+  if (draw < 20) {  // up to 199 us, as if the thread had lost its CPU
     timespec pause{0, static_cast<long>((value >> 40) % 200) * 1000};
     nanosleep(&pause, nullptr);
   } else if (draw < 100) {

@@ -4,17 +4,18 @@
 
 #include "base/atomic.h"
 
-// Named places in the protocols' own windows (between publishing and switching, between giving up and looking again) where a
-// test build may pause: a race that needs an unlucky moment then happens often. Off, and empty in ordinary builds.
-//   Use      WEFT_DELAY_SITE("retire.recheck");   set_delay_seed(seed) switches all sites on (0: off).
-//   Counters every site counts its visits; a test fails when one was never reached.
+// Named places in the race windows of the protocols (between publishing and switching, between giving up and looking
+// again) where a test build may pause, so that a race that needs an unlucky moment happens often. Off by default, and
+// empty in ordinary builds.
+//   Use       WEFT_DELAY_SITE("retire.recheck");   set_delay_seed(seed) switches all sites on (0: off).
+//   Counters  every site counts its visits; a test fails when a site was never reached.
 namespace weft::base {
 
 struct DelaySite {
   explicit constexpr DelaySite(const char* site_name) noexcept : name(site_name) {}
   void visit() noexcept;
   const char* name;
-  DelaySite* next = nullptr;  // in the list of all sites, which the first visit joins
+  DelaySite* next = nullptr;  // in the list of all sites, which a site joins at its first visit
   Atom<std::uint64_t> visits{0};
 };
 

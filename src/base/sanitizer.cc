@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "base/sanitizer.h"
 
-// What programs with the same sanitizer refer to (include/weft/detail/sanitizer.h).
+// Programs built with the same sanitizer refer to these names, so that linking the plain library fails
+// (include/weft/detail/sanitizer.h).
 extern "C" {
 #if WEFT_TSAN
 extern const char weft_link_the_library_built_with_fsanitize_thread;

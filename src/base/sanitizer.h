@@ -17,10 +17,10 @@
 #define WEFT_TSAN 1
 #endif
 // Two kinds of TSan builds (cmake/WeftFlags.cmake).
-//   For users        the runtime is compiled without instrumentation, and TSan is told of the orders that the API
-//                    promises and of no others: WEFT_UNWATCHED_BY_TSAN is defined for the runtime's sources.
+//   For users          the runtime is compiled without instrumentation, and TSan is told of the orders that the API
+//                      promises and of no others. WEFT_UNWATCHED_BY_TSAN is defined for the runtime's sources.
 //   WEFT_TSAN_RUNTIME  the runtime is instrumented, too, to find its own races. Its locks and queues then order what
-//   users do.
+//                      users do, which may hide races of users.
 #if defined(WEFT_UNWATCHED_BY_TSAN) && !defined(WEFT_TSAN)
 #define WEFT_TSAN 1
 #endif
@@ -38,15 +38,16 @@
 // The runtime is linked without instrumentation into a program that TSan watches.
 #define WEFT_TSAN_USERS (WEFT_TSAN && !WEFT_TSAN_RUNTIME)
 
-// For functions that touch what a thread hands from one goroutine to the next, such as its thread_locals: TSan takes goroutines
-// for threads and is told of no order between two that follow each other. Atomic operations in them are seen all the same.
+// For functions that touch what a thread hands from one goroutine to the next, such as its thread_locals. TSan would
+// report races there, because it takes goroutines for threads and is told of no order between two that follow each
+// other. It still sees atomic operations in these functions.
 #if WEFT_TSAN_RUNTIME
 #define WEFT_OF_THE_THREAD __attribute__((no_sanitize("thread")))
 #else
 #define WEFT_OF_THE_THREAD
 #endif
 
-// No call of a sanitizer is put into the function.
+// The compiler puts no call of a sanitizer into the function.
 #if WEFT_TSAN_RUNTIME && defined(__clang__)
 #define WEFT_NOT_INSTRUMENTED __attribute__((disable_sanitizer_instrumentation))
 #elif WEFT_ASAN

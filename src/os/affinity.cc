@@ -10,8 +10,8 @@
 namespace weft::os {
 namespace {
 
-// Up to 1024 CPUs; on larger machines threads are left where the kernel puts them. Written by one thread; a reader that sees
-// half of a change places a thread a little worse, once.
+// Up to 1024 CPUs; on larger machines threads are left where the kernel puts them. One thread writes. A reader that
+// sees half of a change places a thread a little worse, once.
 constexpr int kWords = CPU_SETSIZE / 64;
 base::Atom<unsigned long> allowed[kWords];
 base::Atom<int> allowed_count{0};
@@ -38,7 +38,7 @@ bool place(pid_t tid, Allow allow) noexcept {
 
 void refresh_allowed_cpus() noexcept {
   cpu_set_t set;
-  // The main thread's mask stands for the process: Ms change their own, briefly.
+  // The main thread's mask stands for the process, because Ms change their own masks briefly.
   if (sched_getaffinity(getpid(), sizeof set, &set) != 0) {
     allowed_count.store_relaxed(0);
     return;

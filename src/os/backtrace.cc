@@ -24,7 +24,7 @@ _Unwind_Reason_Code store_frame(_Unwind_Context* context, void* data) {
     return _URC_NO_REASON;
   }
   if (capture.count == capture.max) return _URC_END_OF_STACK;
-  int is_exact = 0;  // set for what a signal interrupted; everything else is where a call returns to
+  int is_exact = 0;  // set where a signal interrupted the frame; other frames have return addresses
   const std::uintptr_t ip = _Unwind_GetIPInfo(context, &is_exact);
   if (ip == 0) return _URC_END_OF_STACK;
   capture.out[capture.count++] = reinterpret_cast<void*>(is_exact != 0 ? ip : ip - 1);

@@ -17,10 +17,10 @@ std::size_t capture_backtrace(void** out, std::size_t max, std::size_t skip) noe
 // tables.
 void warm_up_unwinder() noexcept;
 
-// The stack of somebody who does not run: a parked goroutine, or one stopped in a signal handler. `pc` comes
-// first (exact; left out when null), then the callers along the chain of frame pointers. Reads only within
-// [stack_low, stack_high) and stops at the first link that does not lead further up that range; code compiled
-// without frame pointers ends the chain.
+// The stack of a goroutine that does not run: one that is parked, or stopped in a signal handler. `pc` comes first
+// (exact; left out when null), then the callers along the chain of frame pointers. Reads only within
+// [stack_low, stack_high) and stops at the first link that does not lead further up that range. Code compiled without
+// frame pointers ends the chain.
 std::size_t capture_from_frame_pointer(const void* frame_pointer, const void* pc, const void* stack_low,
                                        const void* stack_high, void** out, std::size_t max) noexcept;
 

@@ -18,7 +18,7 @@
 
 #include "base/sanitizer.h"
 
-// Faults on its very first instruction: one byte before it is somebody else's code.
+// Faults on its very first instruction: one byte before it is another function's code.
 asm(R"(
     .text
     .balign 16

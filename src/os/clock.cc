@@ -12,7 +12,7 @@ base::Atom<std::uint64_t> per_us{1};
 std::int64_t cpu_time_ns(int thread) noexcept {
   const KeepErrno keep;
   constexpr unsigned kThreadCpuTime =
-      6;  // of the kernel's encoding of such clocks, which pthread_getcpuclockid uses, too
+      6;  // the kernel's encoding of such a clock, which pthread_getcpuclockid uses, too
   timespec time;
   if (clock_gettime(static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3 | kThreadCpuTime), &time) != 0)
     return -1;

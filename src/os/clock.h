@@ -12,10 +12,10 @@ inline std::int64_t now_ns() noexcept {
   return now.tv_sec * 1'000'000'000ll + now.tv_nsec;
 }
 
-// CPU time of a thread of this process; -1: there is none of that number.
+// CPU time of a thread of this process; -1: there is no such thread.
 std::int64_t cpu_time_ns(int thread) noexcept;
 
-// A cheap counter for measuring short spans (11 ns against 28 for the clock): time-stamp counter or generic timer.
+// A cheap counter for measuring short spans (11 ns against 28 ns for the clock): time-stamp counter or generic timer.
 inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();

@@ -4,8 +4,8 @@
 
 namespace weft::os {
 
-// The code of the module (program or shared library) around an address. Empty: none, or one that holds the C library's code,
-// too: a statically linked program.
+// The code of the module (program or shared library) around an address. Empty: the address is in no module, or the
+// program is statically linked and its module holds the C library's code, too.
 struct CodeRange {
   std::uintptr_t begin = 0, end = 0;
 };

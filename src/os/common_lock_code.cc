@@ -28,7 +28,7 @@ namespace weft::os {
 namespace {
 
 constexpr std::size_t kMostModules = 8;
-CodeRange modules[kMostModules];  // written before there are signals
+CodeRange modules[kMostModules];  // written before the first signal
 std::size_t module_count = 0;
 CodeRange linker;
 

@@ -2,12 +2,13 @@
 #pragma once
 #include <cstdint>
 
-// The one thread_local of the runtime: which goroutine, processor and machine this thread is, and where it records.
-//   Job       read the words by value, anew after everything that may switch.
-//   Hazard    a compiler may keep the address of a thread_local in a register; after a switch the goroutine may be on
-//             another thread, and that address names the old one. So the address is never formed in C++: the loads and
-//             stores below are assembly that names the symbol relative to the thread pointer, volatile and with a memory
-//             clobber, so that they are never merged or moved.
+// Which goroutine, processor and machine this thread is, and where it records its trace: the thread-local words that
+// the hot paths read.
+//   Job       read the words by value, again after everything that may switch.
+//   Hazard    a compiler may keep the address of a thread_local in a register. After a switch the goroutine may be on
+//             another thread, and that address still names the old thread's words. So C++ never forms the address: the
+//             loads and stores below are assembly that names the symbol relative to the thread pointer. They are
+//             volatile with a memory clobber, so that the compiler never merges or moves them.
 //   Order     0 goroutine, 8 processor, 16 machine, 24 lane; `weft_current` in current.cc has exactly this layout.
 //   Rejected  a noinline accessor (3-8 ns an operation); plain initial-exec TLS (right on x86-64, cached on aarch64).
 namespace weft::sched {
@@ -25,7 +26,7 @@ struct Current {
   sched::Goroutine* g;
   sched::Processor* p;  // null: a plain thread, or an M without the right to run goroutine code
   sched::Machine* m;
-  trace::Lane* lane;  // null: has recorded nothing yet
+  trace::Lane* lane;  // null: this thread has recorded nothing yet
 };
 
 #if defined(__x86_64__)

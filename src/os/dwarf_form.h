@@ -56,7 +56,7 @@ enum Form : std::uint64_t {
   kGnuStrpAlt = 0x1f21,
 };
 
-// Bytes of what has no fixed size.
+// Bytes of the forms without a fixed size.
 struct FormSizes {
   unsigned address = 8;
   unsigned offset = 4;  // 8 in the 64-bit format
@@ -64,7 +64,7 @@ struct FormSizes {
 
 struct FormValue {
   std::uint64_t number = 0;  // a constant, an address, an index, or an offset into another section
-  std::uint64_t form = 0;    // 0: nothing that can be said by a number
+  std::uint64_t form = 0;    // 0: the value is no number
   std::string_view text;     // of kString
   explicit operator bool() const noexcept { return form != 0; }
 };
@@ -73,7 +73,8 @@ inline std::uint64_t read_sized(ByteCursor& cursor, unsigned size) noexcept {
   return size == 8 ? cursor.u64() : cursor.u32();
 }
 
-// The value at the cursor, which is left behind it; an unknown form makes it fail. kImplicitConst stands elsewhere: the caller's.
+// Reads the value at the cursor and leaves the cursor behind it; an unknown form makes the cursor fail. The caller
+// reads kImplicitConst itself, because that value stands elsewhere.
 FormValue read_form(ByteCursor& cursor, std::uint64_t form, const FormSizes& sizes) noexcept;
 
 }  // namespace weft::os

@@ -33,7 +33,7 @@ enum RangeEntry : std::uint8_t {
   kStartLength,
 };
 
-constexpr std::size_t kMaxDepth = 256;  // deeper ones are damaged, or of no interest
+constexpr std::size_t kMaxDepth = 256;  // deeper trees are damaged, or of no interest
 
 struct Unit {
   std::size_t entries = 0, end = 0;  // in .debug_info
@@ -105,9 +105,10 @@ class InlineFinder {
     if (root.low_pc) unit_.low_pc = address_of(root.low_pc).value_or(0);
   }
 
-  // --- entries ---
+  // Entries.
 
-  // Behind the first entry: the calls around the address, outermost first, of the function that holds it.
+  // Reads the entries behind the unit's first one. Collects the inlined calls around the address in the function that
+  // holds it, outermost first, and returns them innermost first.
   std::size_t walk(ByteCursor& cursor, std::span<LineEntry> out) noexcept {
     std::size_t found = 0;
     std::size_t depth = 1;
@@ -171,7 +172,7 @@ class InlineFinder {
     return read_form(cursor, form, {unit_.address_size, unit_.is_64bit ? 8u : 4u});
   }
 
-  // --- abbreviations: numbered from 1 by all compilers, so the places of the first ones are kept by number ---
+  // Abbreviations. All compilers number them from 1, so the places of the first ones are kept by number.
 
   void forget_abbreviations() noexcept {
     known_ = 0;
@@ -188,7 +189,7 @@ class InlineFinder {
     bool in_order = true;
     while (cursor.ok()) {
       const std::uint64_t here = cursor.uleb();
-      if (here == 0) return false;  // the end of the unit's
+      if (here == 0) return false;  // the end of the unit's abbreviations
       const std::size_t place = cursor.offset();
       const bool wanted = here == code;
       skip_abbreviation(cursor);
@@ -216,7 +217,7 @@ class InlineFinder {
     }
   }
 
-  // --- addresses ---
+  // Addresses.
 
   bool contains(const Entry& entry) noexcept {
     if (entry.ranges) return in_ranges(entry.ranges);
@@ -322,10 +323,10 @@ class InlineFinder {
   Unit unit_;
   std::uint32_t places_[kPlaces];  // of abbreviation n + 1, behind its code
   std::size_t known_ = 0;
-  std::uint64_t next_ = 0;  // the first one whose place is not kept
+  std::uint64_t next_ = 0;  // offset of the first abbreviation whose place is not kept
 };
 
-// However the path is cut into parts.
+// Whether the path goes through that directory, however it is cut into parts.
 bool lies_in(const SourcePath& path, std::string_view directory) noexcept {
   std::size_t matched = 0;
   for (const std::string_view part : path.parts) {

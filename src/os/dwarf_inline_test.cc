@@ -46,7 +46,7 @@ class InlinedCalls : public testing::Test {
     lines_ = {image_.section(".debug_line"), image_.section(".debug_line_str"), image_.section(".debug_str")};
   }
 
-  // As in the file, where the program is position-independent or not.
+  // The address as in the file, whether the program is position-independent or not.
   std::uint64_t address_of(const void* pc) const {
     const auto at = reinterpret_cast<std::uintptr_t>(pc);
     const auto here = reinterpret_cast<std::uintptr_t>(&outer);

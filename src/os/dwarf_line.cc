@@ -204,7 +204,7 @@ class EntryTable {
   }
 
  private:
-  // Names by index only with .debug_info.
+  // Names given by index stay empty, because they need .debug_info.
   std::string_view text_of(const FormValue& value) const noexcept {
     switch (value.form) {
       case kLineStrp: return text_at(sections_.line_str, value.number);

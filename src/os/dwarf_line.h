@@ -10,7 +10,7 @@
 #include "os/byte_cursor.h"
 
 // From code address to source line, by .debug_line (DWARF 2 to 5).
-//   Job         a line for each frame of a dump, quickly the second time, and for a crash without
+//   Job         a line for each frame of a dump, fast from the second lookup on, and in a crash without
 //               allocating.
 //   Shape       .debug_line is a list of units; a unit is a header with file names and a program for a
 //               small machine; a run of the program gives sequences, each a contiguous, ascending range of

@@ -26,13 +26,13 @@ bool EarlyTimer::pays() noexcept {
 }
 
 void EarlyTimer::open() noexcept {
-  constexpr int kSignal = SIGURG;  // ignored, should it ever be heard of
+  constexpr int kSignal = SIGURG;  // ignored, should it ever be delivered
   never_hear_of(kSignal);
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = kSignal;
   event._sigev_un._tid = gettid();
-  // The system's own calls: the C library's need another library where it is old.
+  // Raw system calls, because an old C library has these functions in another library.
   if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timers_[0].id) != 0) return;
   if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timers_[1].id) != 0) {
     syscall(SYS_timer_delete, timers_[0].id);
@@ -42,7 +42,7 @@ void EarlyTimer::open() noexcept {
 }
 
 std::int64_t EarlyTimer::set(std::int64_t at_ns, std::int64_t then_ns) noexcept {
-  constexpr std::int64_t kCloseNs = 4'000;  // the wish has moved by so little that it is the same
+  constexpr std::int64_t kCloseNs = 4'000;  // times closer than this count as the same
   const KeepErrno keep;
   if (busy_.exchange_acquire(true)) return at_ns;  // pairs: early_timer.busy
   if (const int cpu = sched_getcpu(); cpu != cpu_) {

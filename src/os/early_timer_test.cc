@@ -36,7 +36,7 @@ std::vector<std::int64_t> times_left() {
 class EarlyTimerTest : public testing::Test {
  protected:
   void SetUp() override {
-    // On one CPU: who moves begins anew.
+    // On one CPU, because after a move both timers are set again.
     ASSERT_EQ(sched_getaffinity(0, sizeof before_, &before_), 0);
     cpu_set_t one;
     CPU_ZERO(&one);
@@ -46,7 +46,7 @@ class EarlyTimerTest : public testing::Test {
   }
   void TearDown() override {
     for (int id = 0; id < 100; ++id)
-      syscall(SYS_timer_delete, id);  // the runtime has its timers for the life of the process
+      syscall(SYS_timer_delete, id);  // an EarlyTimer keeps its timers for the life of the process
     sched_setaffinity(0, sizeof before_, &before_);
   }
   cpu_set_t before_;

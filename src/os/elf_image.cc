@@ -169,8 +169,8 @@ bool ElfImage::read_function(const SymbolTable& table, std::size_t index,
   const unsigned type = ELF64_ST_TYPE(symbol.st_info);
   if (symbol.st_shndx == SHN_UNDEF || symbol.st_name == 0) return false;
   const bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC;
-  // Labels of hand-written assembly have no type; what they name is code if their section is. Names are
-  // looked at only here: those of all functions are the larger part of some files.
+  // Labels of hand-written assembly have no type; what they name is code if their section is. Names are read
+  // only here, because those of all functions are the larger part of some files.
   if (!is_function) {
     ElfW(Shdr) section;
     if (type != STT_NOTYPE || symbol.st_shndx >= SHN_LORESERVE || !section_at(symbol.st_shndx, section) ||

@@ -151,7 +151,7 @@ void mark_instance_started() noexcept {
 const char* other_started_instance() noexcept {
   Search search;
   const ElfW(Nhdr)* note = &weft_instance_note;
-  asm volatile("" : "+r"(note));  // a reference that stays: see the note
+  asm volatile("" : "+r"(note));  // a reference that stays, to keep the note linked
   dl_iterate_phdr(visit_module, &search);
   return search.found;
 }

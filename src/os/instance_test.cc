@@ -33,7 +33,7 @@ class InstanceTest : public testing::Test {
     scratch_.write("plugin.cc", kPluginSource);
   }
 
-  // As an archive, so that it is also shown that the object with the note is pulled in.
+  // As an archive, to show that the linker pulls in the object with the note.
   std::string build_plugin(const std::string& name, const std::string& flags) {
     const std::string all = "-O2 -fPIC " + flags;
     const std::string object = scratch_.file("instance.o"), archive = scratch_.file("libcopy.a");

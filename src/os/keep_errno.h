@@ -4,8 +4,9 @@
 
 namespace weft::os {
 
-// errno belongs to the goroutine: system calls that the runtime makes on its stack leave it alone. Only in functions that
-// are not inlined: their caller may switch threads, and the compiler keeps the address of errno across that.
+// errno belongs to the goroutine, so system calls that the runtime makes on the goroutine's stack leave it alone. Use
+// it only in functions that are not inlined: their caller may switch threads, and the compiler would keep the address
+// of errno across the switch.
 class KeepErrno {
  public:
   KeepErrno() noexcept : saved_(errno) {}

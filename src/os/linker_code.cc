@@ -9,7 +9,7 @@
 namespace weft::os {
 namespace {
 
-CodeRange linker;  // written before there are signals
+CodeRange linker;  // written before the first signal
 
 }  // namespace
 

@@ -39,8 +39,8 @@ base::Atom<int> known_kind{kUnknown};
 
 bool guard_one(const Range& range) { return madvise(range.address, range.bytes, MADV_GUARD_INSTALL) == 0; }
 
-// Emulators accept advice that they do not know. So the kernel is asked to write the time there. (valgrind reads and writes what
-// concerns signals itself, and would die of it.)
+// Emulators accept advice that they do not know. So the kernel is asked to write the time into the page, which a guard
+// refuses. (A system call about signals would not do: valgrind accesses its arguments itself, and would crash.)
 bool is_guarded(void* page) { return syscall(SYS_clock_gettime, CLOCK_MONOTONIC, page) != 0 && errno == EFAULT; }
 
 GuardKind probe_guard_kind() {
@@ -80,7 +80,7 @@ void advise(void* address, std::size_t bytes, int advice) {
 void* reserve_memory(std::size_t bytes, const char* name) noexcept {
   const KeepErrno keep;
   constexpr int kProtection = PROT_READ | PROT_WRITE, kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-#if WEFT_TSAN  // its mmap counts as a write by whoever maps; these pages go from hand to hand
+#if WEFT_TSAN  // its mmap counts as a write by the mapping thread; these pages go from thread to thread
   void* address = reinterpret_cast<void*>(syscall(SYS_mmap, nullptr, bytes, kProtection, kFlags, -1, 0));
 #else
   void* address = mmap(nullptr, bytes, kProtection, kFlags, -1, 0);
@@ -104,7 +104,7 @@ void show_to_leak_checkers([[maybe_unused]] void* address, [[maybe_unused]] std:
 
 namespace {
 
-constexpr std::size_t kAmpleAddressSpace = std::size_t{1} << 40;  // 100,000 stacks of 8 MiB
+constexpr std::size_t kAmpleAddressSpace = std::size_t{1} << 40;  // 260,000 stacks of 4 MiB
 
 bool commits_what_is_reserved() {
   int mode = 0;
@@ -115,7 +115,8 @@ bool commits_what_is_reserved() {
   return mode == 2;
 }
 
-// The kernel puts these 16 bytes at the end of the address space, above the first stack. (Some aarch64 kernels have 39 bits.)
+// The kernel puts the 16 bytes of AT_RANDOM at the end of the address space, above the first stack. (Addresses of some
+// aarch64 kernels have 39 bits.)
 bool are_addresses_short() {
   const auto end = static_cast<std::size_t>(getauxval(AT_RANDOM));
   return end != 0 && end < kAmpleAddressSpace;

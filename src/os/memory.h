@@ -15,8 +15,8 @@ void* reserve_permanent_memory(std::size_t bytes, const char* name) noexcept;
 void show_to_leak_checkers(void* address, std::size_t bytes) noexcept;
 void release_memory(void* address, std::size_t bytes) noexcept;
 
-// Is there so little address space that megabytes of it for each of many stacks would soon use it up? By RLIMIT_AS, by a kernel
-// that commits what is only reserved (vm.overcommit_memory=2), or by the width of addresses.
+// Is there so little address space that megabytes of it for each of many stacks would soon use it up? The limit may be
+// RLIMIT_AS, a kernel that commits what is only reserved (vm.overcommit_memory=2), or the width of addresses.
 bool is_address_space_scarce() noexcept;
 
 void forbid_huge_pages(void* address, std::size_t bytes) noexcept;

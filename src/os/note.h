@@ -8,13 +8,13 @@ namespace weft::os {
 
 // A one-shot signal that blocks the calling thread (never a goroutine). One sleeper, any number of signallers.
 //   Invariant  after signal() the next wait() returns true and consumes it: a signal is never lost.
-//   Elsewhere  the sleeper may block in another call than the futex, between begin_elsewhere() and end_elsewhere(); who
-//              signals it then is told so, and ends that call.
+//   Elsewhere  the sleeper may block in another call than the futex, between begin_elsewhere() and end_elsewhere().
+//              signal() then tells the signaller so, and the signaller ends that call.
 class Note {
  public:
-  void clear() noexcept { word_.store_relaxed(kEmpty); }  // only while nobody may signal
+  void clear() noexcept { word_.store_relaxed(kEmpty); }  // only while no thread may signal
 
-  // True: the sleeper blocks elsewhere, and the caller (nobody else) has to end that.
+  // True: the sleeper blocks elsewhere, and this caller alone has to end that call.
   bool signal() noexcept {
     const std::uint32_t before = word_.exchange_acq_rel(kSignalled);  // pairs: note
     if (before == kSleeping) futex_wake(word_);
@@ -35,7 +35,8 @@ class Note {
         break;
       }
     }
-    // An exchange, not a store: a second signal may have come meanwhile, and what its sender wrote must be seen from here on.
+    // An exchange, not a store, because a second signal may have come meanwhile: what its sender wrote must be seen
+    // from here on.
     word_.exchange_acquire(kEmpty);  // pairs: note
     return true;
   }

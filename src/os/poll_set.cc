@@ -21,7 +21,8 @@ namespace {
 constexpr long kSysEpollPwait2 = 441;  // newer than the oldest headers we build with; the same everywhere
 constexpr std::uint64_t kBellToken = UINT64_MAX;
 
-// Descriptors 0 to 2 may be closed at the start: whoever prints would print into the poller.
+// Descriptors 0 to 2 may be closed at the start. If the poller got one of them, the program would print into the
+// poller.
 int keep_off_standard_streams(int fd) noexcept {
   if (fd < 0 || fd > 2) return fd;
   const int moved = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -141,7 +142,7 @@ std::size_t PollSet::wait(PollEvent (&events)[kBatch], std::int64_t deadline_ns)
   return kept;
 }
 
-// What goes wrong here (a signal, a refusal) is nothing happening: the caller looks around and comes back.
+// A failure here (a signal, a refusal) counts as no event: the caller looks around and comes back.
 int PollSet::sleep(void* events, std::int64_t deadline_ns) noexcept {
   auto* raw = static_cast<epoll_event*>(events);
   deadline_ns = arch::fiber_longest_wait(deadline_ns);

@@ -6,12 +6,13 @@
 #include "os/futex.h"
 
 // A set of descriptors that the kernel watches: epoll, edge-triggered, with a bell that ends a wait.
-//   Precision   epoll_pwait2 waits in nanoseconds. Where it is refused (old kernels, seccomp), ppoll on the set itself does, at
-//               the price of a second call; epoll_wait alone would round every timer to a millisecond.
-//   Bell        an eventfd, or a pipe where that is refused. It is level-triggered and emptied only by a wait that may block:
-//               a look that does not block must not eat the ring meant for the one who sleeps.
-//   Level       a descriptor may be watched by level for a while, reading only: it is reported as long as there is something to read.
-//   Refusal     open() says which call failed; nothing else may be used then.
+//   Precision   epoll_pwait2 waits in nanoseconds. Where it is refused (old kernels, seccomp), ppoll on the set itself
+//               does so, at the price of a second call. epoll_wait alone would round every timer to a millisecond.
+//   Bell        an eventfd, or a pipe where that is refused. It is level-triggered and emptied only by a wait that may
+//               block: a look that does not block must not consume the ring meant for the sleeper.
+//   Level       a descriptor may be watched level-triggered for a while, for reading only. It is reported as long as
+//               there is something to read.
+//   Refusal     open() says which call failed; then no other function may be used.
 namespace weft::os {
 
 struct PollEvent {
@@ -27,13 +28,13 @@ class PollSet {
   // 0, or the errno of the call that is named in `failed`.
   int open(const char*& failed) noexcept;
   bool is_open() const noexcept { return set_ >= 0; }
-  // Without touching what the parent of this forked process watches.
+  // Closes the descriptors without touching what the parent of this forked process watches.
   void forget_after_fork() noexcept;
 
-  // Both directions, once for the life of the descriptor. 0 or an errno.
+  // Watches both directions, once for the life of the descriptor. 0 or an errno.
   int add(int fd, std::uint64_t token) noexcept;
   void remove(int fd) noexcept;
-  // Whatever is there at that moment is reported once more. 0 or an errno.
+  // Watches by level or by edge from now on. What is ready at that moment is reported once more. 0 or an errno.
   int change(int fd, std::uint64_t token, bool level) noexcept;
 
   // What has happened by now: up to kBatch events.

@@ -12,7 +12,8 @@
 namespace weft::os {
 namespace {
 
-// Each writes its word and reads the other's. Without a barrier both may read zero: the store waits in the core's buffer.
+// Each thread writes its word and reads the other's. Without a barrier both may miss the other's write, because a store
+// waits in the core's buffer.
 TEST(ProcessBarrier, orders_a_store_and_a_load_of_a_thread_that_has_no_fence) {
   if (!enable_process_barrier()) GTEST_SKIP() << "this kernel has no such barrier";
   constexpr std::uint32_t kRounds = 2'000;
@@ -33,7 +34,7 @@ TEST(ProcessBarrier, orders_a_store_and_a_load_of_a_thread_that_has_no_fence) {
   base::Atom<std::uint32_t> last{0};
   std::thread other([&] {
     for (std::uint32_t round = 1;; ++round) {
-      wait_until([&] { return rare.value.load_relaxed() + 1 >= round; });  // about when the other begins it, too
+      wait_until([&] { return rare.value.load_relaxed() + 1 >= round; });  // begin it about when the other does
       hot.value.store_relaxed(round);
       base::compiler_fence();
       const std::uint32_t read = rare.value.load_relaxed();

@@ -8,7 +8,8 @@
 namespace weft::os {
 
 #if WEFT_DEBUG_CHECKS
-// The ranks this thread holds, as a bit set. noinline: a goroutine never switches while holding one.
+// The ranks this thread holds, as a bit set. A goroutine never switches while it holds one. The functions are noinline,
+// so that no caller keeps the address of the thread_local across a switch.
 void note_rank_taken(base::Rank rank);
 void note_rank_released(base::Rank rank);
 bool holds_any_rank();

@@ -39,8 +39,8 @@ std::string format_frames(void* const* pcs, std::size_t n, const char* indent);
 // For crashes: writes to `fd` first one raw line per address ("  #0 0xaddress module+0xoffset"), by system
 // calls alone, and then the same text as format_frames(). Async-signal-safe but for the demangler, which
 // calls malloc: names stay mangled when one of the frames is in the allocator, or when the signal stack has
-// no room for it. When another thread (or this one, before it crashed in here) is at it, only the raw lines
-// are written. errno is kept.
+// no room for it. While another thread is in this function (or this one was when it crashed), only the raw
+// lines are written. errno is kept.
 void write_frames(int fd, void* const* pcs, std::size_t n) noexcept;
 
 }  // namespace weft::os

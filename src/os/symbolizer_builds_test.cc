@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
 }
 )";
 
-// In a directory as weft's own headers are.
+// Written to a directory like that of weft's own headers.
 const char kProbeHeader[] = R"(
 __attribute__((always_inline)) inline const char* weft_probe_inner(const char* (*here)()) {
   const char* pc = here();

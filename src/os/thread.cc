@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kSignalStackSize = 64 * 1024;  // room for a symbolised report
 
-// Of a thread that blocks signals for itself alone: what those it starts have blocked.
+// For a thread that blocks signals for itself alone (never_hear_of): the mask that the threads it starts get.
 thread_local constinit bool blocks_alone = false;
 thread_local constinit sigset_t blocked_otherwise{};
 

@@ -19,12 +19,13 @@ StackBounds current_thread_stack() noexcept;
 
 pid_t thread_id() noexcept;
 
-void signal_thread(pid_t thread, int signal) noexcept;  // nothing if it is gone
+void signal_thread(pid_t thread, int signal) noexcept;  // does nothing if the thread is gone
 
-// Timers of this thread fire as precisely as the kernel can, not 50 us late.
+// Reduces the timer slack of this thread to 1 us, from the kernel's default of 50 us.
 void ask_for_precise_timers() noexcept;
 
-// The signal may be pending for this thread alone, for ever. Threads that it starts have blocked what it had before.
+// Blocks the signal for this thread alone, for ever; it may stay pending. Threads that this thread starts with
+// start_thread() get the signal mask from before.
 void never_hear_of(int signal) noexcept;
 // Writing to a pipe without readers fails on this thread, instead of ending the program.
 void survive_broken_pipes() noexcept;

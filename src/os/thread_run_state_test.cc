@@ -11,7 +11,7 @@
 namespace weft::os {
 namespace {
 
-// Whether it is seen at all in ten seconds.
+// Whether the thread is seen in that state within ten seconds.
 bool is_seen(pid_t thread, bool sleeping) {
   const std::int64_t end = now_ns() + 10'000'000'000;
   while (thread_sleeps(thread) != sleeping && now_ns() < end) std::this_thread::yield();

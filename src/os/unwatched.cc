@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "base/sanitizer.h"
 
-// TSan stands in for these functions of the C and C++ libraries in every object of the program, instrumented or not,
-// and takes what they do for accesses of the caller: of the runtime's own data, of whose order it knows nothing. So the
-// runtime's objects call others instead (cmake/HideFromTsan.cmake renames what they refer to): weft_unwatched_X is
-// called for X, and calls weft_watched_X, which becomes X again.
+// TSan intercepts these functions of the C and C++ libraries in every object of the program, instrumented or not, and
+// takes what they do for accesses of the caller. In the runtime these are accesses to its own data, of whose order TSan
+// knows nothing. So the runtime's objects call other functions instead (cmake/HideFromTsan.cmake renames what they
+// refer to): weft_unwatched_X is called for X, and calls weft_watched_X, which the renaming turns into X again.
 #if WEFT_TSAN_USERS
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -17,7 +17,7 @@ extern "C" {
 void AnnotateIgnoreWritesBegin(const char* file, int line);
 void AnnotateIgnoreWritesEnd(const char* file, int line);
 
-// Not one of these loops may become a call of what it stands for.
+// Keeps the compiler from turning a loop into a call of the function that it replaces.
 #define WEFT_PLAIN_LOOP asm volatile("" ::: "memory")
 
 void* weft_unwatched_memcpy(void* to, const void* from, std::size_t bytes) {
@@ -89,7 +89,8 @@ int weft_unwatched_strcmp(const char* first, const char* second) {
   return *a - *b;
 }
 
-// The poller's own descriptor: whoever looks there is in no order with those whose sockets are watched.
+// The poller's own descriptor: a look at it makes no order between the looking thread and the goroutines whose sockets
+// are watched.
 int weft_unwatched_epoll_create1(int flags) { return static_cast<int>(syscall(SYS_epoll_create1, flags)); }
 int weft_unwatched_epoll_ctl(int set, int operation, int fd, epoll_event* event) {
   return static_cast<int>(syscall(SYS_epoll_ctl, set, operation, fd, event));
@@ -99,8 +100,8 @@ int weft_unwatched_epoll_wait(int set, epoll_event* events, int most, int limit_
 }
 int weft_unwatched_eventfd(unsigned value, int flags) { return static_cast<int>(syscall(SYS_eventfd2, value, flags)); }
 
-// Memory that one goroutine has got and another gives back. TSan takes getting it for a write, and giving it back, too;
-// while it ignores writes, it only forgets what was done there.
+// Memory that one goroutine allocates and another frees. TSan takes both for writes. While it ignores writes, it only
+// forgets the earlier accesses to that memory.
 struct Ignored {
   Ignored() { AnnotateIgnoreWritesBegin(__FILE__, __LINE__); }
   ~Ignored() { AnnotateIgnoreWritesEnd(__FILE__, __LINE__); }

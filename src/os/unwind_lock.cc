@@ -12,7 +12,7 @@ extern "C" [[gnu::weak]] const void* _Unwind_Find_FDE(void* pc, void* bases);
 namespace weft::os {
 namespace {
 
-const pthread_mutex_t* found = nullptr;  // written before there are signals
+const pthread_mutex_t* found = nullptr;  // written before the first signal
 
 #if defined(__x86_64__) && defined(__GLIBC__)
 bool is_mapped(const void* address, std::size_t bytes) noexcept {
@@ -23,7 +23,7 @@ bool is_mapped(const void* address, std::size_t bytes) noexcept {
   return end - first <= 2 * page && mincore(reinterpret_cast<void*>(first), end - first, resident) == 0;
 }
 
-// The first `lea mutex(%rip), %rdi; call` of the search. What it calls is pthread_mutex_lock, by way of a table or not.
+// The first `lea mutex(%rip), %rdi; call` of the search. It calls pthread_mutex_lock, directly or by way of a table.
 const pthread_mutex_t* find_mutex(const unsigned char* code) noexcept {
   constexpr std::size_t kSearched = 1024, kLoad = 7, kCall = 5;
   if (!is_mapped(code, kSearched + kLoad + kCall)) return nullptr;
@@ -52,8 +52,9 @@ void find_unwind_lock() noexcept {
 bool may_unwind_in_handler([[maybe_unused]] pid_t this_thread) noexcept {
   if (found == nullptr) return true;
 #if defined(__GLIBC__)
-  // The thread that holds it may not have put its name down yet, or crossed it out already. A mutex is 1 or 2 while it is held; what
-  // has other values is none (the address in another libgcc's code is of something else), and refuses nothing.
+  // The holder may not have written its id yet, or have cleared it already: so owner 0 may be this thread. A mutex is 1
+  // or 2 while it is held. Other values mean that this is no held mutex (in another libgcc's code the address may be
+  // that of something else), and then unwinding is not refused.
   const volatile auto& mutex = found->__data;
   const int lock = mutex.__lock, owner = mutex.__owner;
   const bool held = lock == 1 || lock == 2;

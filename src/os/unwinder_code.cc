@@ -13,7 +13,7 @@ extern "C" int _dl_find_object(void*, void*) __attribute__((weak));
 namespace weft::os {
 namespace {
 
-CodeRange unwinder;  // written before there are signals
+CodeRange unwinder;  // written before the first signal
 
 _Unwind_Reason_Code remember_caller(_Unwind_Context*, void*) {
   unwinder = code_around(__builtin_return_address(0));

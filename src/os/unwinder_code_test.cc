@@ -60,8 +60,8 @@ void expect_functions_known() {
   EXPECT_FALSE(is_unwinder_code(other, other));
 }
 
-// A thread that throws all the time, and is interrupted every 20 us for two seconds by somebody who walks its stack. Walking through
-// the unwinder may read anywhere, but need not: what counts is that it was met.
+// A thread throws all the time. Every 20 us, for two seconds, a signal handler walks its stack. Walking through the
+// unwinder may read anywhere, but need not: what counts is that the walk met the unwinder.
 void walk_stack_of_thread_that_throws() {
   struct sigaction action{};
   action.sa_handler = on_signal;
@@ -93,7 +93,7 @@ void walk_stack_of_thread_that_throws() {
   EXPECT_GT(walks, met) << "everything is taken for the unwinder's";
 }
 
-// As in statically linked programs, where the unwinder is no module of its own: nobody has found it yet.
+// As in statically linked programs, where the unwinder is no module of its own: find_unwinder_code() has not run yet.
 TEST(UnwinderCode, is_met_by_its_functions_and_not_walked_through) {
   expect_functions_known();
   walk_stack_of_thread_that_throws();

@@ -23,7 +23,7 @@
 namespace weft::trace {
 namespace {
 
-constexpr std::size_t kThreadStack = 1024 * 1024;  // the demangler's recursion
+constexpr std::size_t kThreadStack = 1024 * 1024;  // room for the demangler's recursion
 
 enum class Wish : std::uint8_t { kStartFile, kStopFile, kStartFlight, kStopFlight, kSnapshot, kSampleCpu };
 
@@ -77,13 +77,13 @@ class Collector {
       if (recorder.is_on() && os::now_ns() >= next_sample_ns()) sample_threads();
       if (recorder.is_on() && (os::now_ns() >= next_end_ns_ || recorder.wants_collecting())) {
         with_memory([&] { return next_generation(), 0; });
-        if (recorder.has_written_much()) doorbell.signal();  // nobody else will: that was passed while we wrote
+        if (recorder.has_written_much()) doorbell.signal();  // no thread will: the limit was passed while we wrote
       }
     }
   }
 
  private:
-  // An error number. A program that is short of memory loses its trace, not its life.
+  // Returns an errno. A program that is short of memory loses its trace, not its life.
   template <class Step>
   int with_memory(Step step) noexcept {
     try {
@@ -109,8 +109,8 @@ class Collector {
     while (first != nullptr) {
       Request* next = first->next;
       first->result = with_memory([&] { return serve(*first); });
-      if (first->wish == Wish::kStopFile) error_ = 0;  // has been told
-      first->done.signal();  // the request is gone now
+      if (first->wish == Wish::kStopFile) error_ = 0;  // it has been reported
+      first->done.signal();  // the caller may destroy the request now
       first = next;
     }
   }
@@ -212,10 +212,10 @@ class Collector {
     try {
       ask_busy_threads();
     } catch (const std::bad_alloc&) {
-      cpu_used_.clear();  // no samples this time, nor the next: what was used since is not known
+      cpu_used_.clear();  // no samples this time, nor the next: the CPU time used since is not known
     }
   }
-  // Who has computed for half the period since the last look is asked where it is.
+  // Signals each thread that has computed for half the period since its last sample.
   void ask_busy_threads() {
     const std::int64_t enough = sample_ns.load_relaxed() / 2;
     std::map<std::uint64_t, std::int64_t> now_used;
@@ -232,7 +232,7 @@ class Collector {
 
   void plan_next_end() { next_end_ns_ = os::now_ns() + generation_ns.load_relaxed(); }
 
-  // Where a generation goes.
+  // Sends a generation to the file and to the flight recorder's window.
   void take(FinishedGeneration generation) {
     events_lost.store_relaxed(recorder.lost_events());
     if (fd_ >= 0) {
@@ -291,7 +291,7 @@ class Collector {
 
 void collector_main(void*) {
   thread_id.store_relaxed(os::thread_id());
-  os::survive_broken_pipes();  // a trace may go to a pipe; whoever reads it may end
+  os::survive_broken_pipes();  // a trace may go to a pipe whose reader ends
   std::vector<std::string> fixed{kLostEventsText};
   fixed.insert(fixed.end(), collector_setup->reasons.begin(), collector_setup->reasons.end());
   recorder.prepare(fixed);
@@ -305,7 +305,7 @@ bool ensure_thread() noexcept {
     Thread seen = Thread::kNone;
     if (thread_state.cas_acq_rel(seen, Thread::kStarting)) break;  // pairs: trace.thread
     if (seen == Thread::kRuns) return true;
-    sched_yield();  // somebody starts it; if that fails, it is our turn
+    sched_yield();  // another thread starts it; if that fails, it is our turn
   }
   if (collector_setup->thread_started != nullptr) collector_setup->thread_started();
   const bool runs = os::start_thread(collector_main, nullptr, kThreadStack, "weft-trace") == 0;
@@ -372,9 +372,10 @@ void finish(Ending ending, std::int64_t limit_ns) noexcept {
   if (thread_state.load_acquire() != Thread::kRuns || !recorder.is_on()) return;  // pairs: trace.thread
   std::uint32_t nobody = 0;
   const bool first = finish_wanted.cas_acq_rel(nobody, 1 + static_cast<std::uint32_t>(ending));  // pairs: trace.finish
-  if (!first) return;  // somebody else ends the process
+  if (!first) return;  // another thread ends the process
   doorbell.signal();
-  // On a busy machine its work takes long; one that waits for a lock of the thread that crashed will wait for ever.
+  // On a busy machine the collector's work takes long. A collector that waits for a lock of the crashed thread waits
+  // for ever, and uses no CPU time.
   constexpr int kMostLimits = 10;
   for (int i = 0; i < kMostLimits; ++i) {
     const std::int64_t used = os::cpu_time_ns(thread_id.load_relaxed());

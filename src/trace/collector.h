@@ -6,10 +6,12 @@
 
 #include "trace/emit.h"
 
-// The thread behind the recorder: ends generations (once a second, or when much has been written), symbolises, writes the file,
-// keeps the flight recorder's window. It starts with the first session and stays.
-//   Callers   block their thread on a note until it has done what they asked: from goroutines, inside a blocking call.
-//   File      one generation after the other, each written as a whole; a disk that is full ends the trace at the last whole one.
+// The thread behind the recorder. It ends generations (once a second, or when much has been written), symbolises,
+// writes the file, and keeps the flight recorder's window. It starts with the first request and stays.
+//   Callers   block their thread on a note until the collector has done what they asked. Goroutines do so inside a
+//             blocking call.
+//   File      Generations follow one another, each written as a whole. A full disk ends the trace after the last whole
+//             one.
 namespace weft::trace {
 
 struct CollectorSetup {
@@ -21,22 +23,23 @@ struct CollectorSetup {
 // Once, before anything else here.
 void set_up_collector(CollectorSetup setup);
 
-// 0, or an errno: EALREADY (that is on already), EINVAL (that is not on), EAGAIN (no thread), or the writing's.
+// 0, or an errno: EALREADY (already on), EINVAL (not on), EAGAIN (no thread), or that of writing.
 int start_file(int fd) noexcept;  // takes the descriptor
 int stop_file() noexcept;         // when it returns the file is complete
 int start_flight(std::int64_t window_ns) noexcept;
 int stop_flight() noexcept;
-int write_snapshot(int fd) noexcept;  // does not take it
+int write_snapshot(int fd) noexcept;  // does not take the descriptor
 
-// What a signal, a deadlock or a crash writes; empty: nothing.
+// Where a signal, a deadlock or a crash writes its snapshot; empty: nowhere.
 void set_snapshot_path(const char* path) noexcept;
-// In a signal handler: snapshot soon.
+// In a signal handler: the collector writes the snapshot soon.
 void request_snapshot() noexcept;
-// The process ends: completes the file, unless nothing happens for `limit_ns`. Any thread, also one that has crashed in the middle of anything.
+// The process ends: completes the file. Gives up if the collector uses no CPU time for `limit_ns`, and after ten times
+// that. Any thread may call it, also one that has crashed in the middle of anything.
 enum class Ending { kExit, kCrash };
 void finish(Ending ending, std::int64_t limit_ns) noexcept;
 
-// While something is recorded, each thread that computes gets the signal so often (0: never); its handler calls cpu_sample().
+// While recording, each thread that computes gets the signal so often (0: never). Its handler calls cpu_sample().
 // EAGAIN: no thread; ENOMEM.
 int set_sampling(int per_second, int signal) noexcept;
 

@@ -7,10 +7,10 @@
 #include "base/atomic.h"
 #include "trace/tables.h"
 
-// Where threads are when they compute, a hundred times a second or so: the collector looks which threads have used CPU time since its
-// last look, and asks each of these by signal where it is.
-//   Handler   may interrupt anything, also the recorder: it takes a place in a ring and fills it, nothing else.
-//   Full      what finds no place is left out; samples are a sample.
+// Samples of where threads compute, a hundred times a second or so. The collector looks which threads have used CPU
+// time since its last look, and asks each of these by signal where it is.
+//   Handler   may interrupt anything, also the recorder. It takes a place in a ring and fills it, nothing else.
+//   Full      A sample that finds no place is left out.
 namespace weft::trace {
 
 class CpuSamples {
@@ -23,18 +23,18 @@ class CpuSamples {
 
   // --- collector ---
   bool reserve() noexcept;  // once; false: no memory
-  // The batch of what has been taken so far; their stacks go into the tables.
+  // Appends the batch of the samples taken so far; their stacks go into the tables.
   void write(std::uint64_t generation, std::uint64_t time, Tables& tables, std::string& out);
   void forget() noexcept;
 
  private:
   static constexpr std::uint64_t kCapacity = 2048;
   struct Sample {
-    base::Atom<std::uint64_t> turn{0};  // n + 1: filled for the n-th time it is used
+    base::Atom<std::uint64_t> turn{0};  // n + 1: filled in the ring's n-th round
     std::uint64_t time, thread, p, g, count;
     void* pcs[kFrames];
   };
-  // The n-th, if it has been filled.
+  // The sample of that number; null if it is not filled.
   Sample* filled(std::uint64_t number) noexcept;
 
   base::Atom<Sample*> ring_{nullptr};

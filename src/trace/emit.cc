@@ -51,19 +51,19 @@ std::uint32_t stack_of_entry(Lane& lane, const void* entry) noexcept {
 
 // --- what readers know, and what is missing ---
 
-// The thread comes out of a call without the P it had: it was taken. The taker may be about to write so: it has begun its section
-// before it took the P, so what it writes is in this generation at the latest.
+// The thread comes out of a call without the P it had, because another M took it. That M may still be about to record
+// so. It began its section before it took the P, so its event is in this generation at the latest.
 void forget_taken_processor(Lane& lane) noexcept {
   if (!lane.known.p_in_call()) return;
   lane.known.forget_p();
   lane.p_was_taken = true;
 }
 
-// The P becomes this thread's. False: it cannot be, by what was recorded.
+// The P becomes this thread's. False: that contradicts what was recorded.
 bool start_processor(Lane& lane, Mark* p, std::uint64_t id) noexcept {
   const std::uint64_t word = p->word.load_acquire();  // pairs: trace.mark
   if (!recorder.is_known(word) && lane.p_was_taken) {
-    // A status would bind it to the thread at once, a start waits until readers have seen the other P go.
+    // A status would bind the P to the thread at once. A start waits until readers have seen the thread's other P go.
     put(lane, Event::kProcStatus, id, bits(ProcStatus::kIdle));
     put(lane, Event::kProcStart, id, 1);
     p->word.store_relaxed(Word::make(lane.generation(), 1, bits(ProcStatus::kRunning)));
@@ -94,7 +94,7 @@ void stop_processor(Lane& lane) noexcept {
   lane.known.forget_p();
 }
 
-// This thread has that P, and no other.
+// Afterwards readers know that this thread has that P, and no other.
 bool have_processor(Lane& lane, Mark* p, std::uint64_t id) noexcept {
   if (WEFT_LIKELY(lane.known.p_runs(p))) return true;
   forget_taken_processor(lane);
@@ -110,7 +110,7 @@ bool have_processor(Lane& lane, Mark* p, std::uint64_t id) noexcept {
   return start_processor(lane, p, id);
 }
 
-// Its word in this generation, its status written if need be. 0: never mentioned.
+// The goroutine's word in this generation; writes its status if the word is older. 0: never mentioned.
 std::uint64_t current_word(Lane& lane, Mark* g, std::uint64_t id) noexcept {
   const std::uint64_t word = g->word.load_acquire();  // pairs: trace.mark
   if (!recorder.is_known(word)) return 0;
@@ -119,7 +119,8 @@ std::uint64_t current_word(Lane& lane, Mark* g, std::uint64_t id) noexcept {
   return Word::make(lane.generation(), 0, Word::state(word));
 }
 
-// Claims an unknown goroutine in the given state, so that whoever introduces the waiting ones leaves it alone. Otherwise its word.
+// Claims an unknown goroutine in the given state and returns 0; introduce_waiting() then leaves it alone. For a known
+// goroutine returns its word.
 std::uint64_t claim(Lane& lane, Mark* g, GoStatus state) noexcept {
   std::uint64_t word = g->word.load_relaxed();
   const std::uint64_t fresh = Word::make(lane.generation(), 0, bits(state));
@@ -128,7 +129,7 @@ std::uint64_t claim(Lane& lane, Mark* g, GoStatus state) noexcept {
   return word;
 }
 
-// Nobody runs on this thread; now g does.
+// No goroutine runs on this thread; now g does.
 void run_goroutine(Lane& lane, Mark* g, std::uint64_t id, const void* entry) noexcept {
   std::uint64_t word = current_word(lane, g, id);
   if (word == 0) {
@@ -165,7 +166,7 @@ bool in_call(const Lane& lane, const Other& who) noexcept {
   return lane.known.g() == who.mark && lane.known.g_in_call();
 }
 
-// Makes what readers know equal to what is.
+// Writes what is missing until readers know the thread's P and goroutine. False: recording is suspended.
 bool sync(Lane& lane, const Place& place) noexcept {
   if (!have_processor(lane, place.p, place.p_id)) return false;
   if (WEFT_LIKELY(lane.known.g() == place.g)) return true;
@@ -206,7 +207,8 @@ void go_create(const Place& place, const Other& created) noexcept {
   if (!section) return;
   Lane& lane = section.lane();
   if (place.p == nullptr) {
-    // A plain thread cannot create in this format: before the session's second generation it may be said to exist.
+    // In this format a plain thread cannot create a goroutine.
+    // In the session's first generation a status introduces it.
     if (lane.generation() != recorder.first_generation()) return;
     put(lane, Event::kGoStatus, created.id, format::kNone, bits(GoStatus::kRunnable));
   } else {
@@ -265,8 +267,8 @@ void go_unblock(const Place& place, const Other& woken) noexcept {
       word = Word::make(lane.generation(), 0, bits(GoStatus::kWaiting));
     }
   }
-  if (WEFT_UNLIKELY(Word::state(word) ==
-                    bits(GoStatus::kRunnable))) {  // after a gap: it is said to be runnable already
+  // After a gap readers believe it to be runnable already.
+  if (WEFT_UNLIKELY(Word::state(word) == bits(GoStatus::kRunnable))) {
     woken.mark->word.store_relaxed(word);
     return;
   }
@@ -330,7 +332,7 @@ void call_end(const Place& place, const Other& who) noexcept {
     put(lane, Event::kGoSyscallEndBlocked);
     leave_goroutine(lane, GoStatus::kRunnable);
   }
-  if (!sync(lane, place)) return;  // perhaps the call began before anybody listened
+  if (!sync(lane, place)) return;  // perhaps the call began before the session
   run_goroutine(lane, who.mark, who.id, nullptr);
 }
 
@@ -361,7 +363,7 @@ void proc_start(const Place& place) noexcept {
   Section section;
   if (!section) return;
   Lane& lane = section.lane();
-  forget_taken_processor(lane);  // coming out of a call: the goroutine stays in it until the call's end is told
+  forget_taken_processor(lane);  // coming out of a call: the goroutine stays in it until the call's end is recorded
   have_processor(lane, place.p, place.p_id);
 }
 
@@ -392,12 +394,12 @@ void StealSection::write(void* raw, Mark* p, std::uint64_t p_id, std::uint64_t f
   for (;;) {
     const bool known = recorder.is_known(word);
     if (known && Word::generation(word) > lane.generation()) {
-      // The thread in the call writes a newer generation already, to which its status belongs, and this belongs behind that.
+      // The thread in the call has already written the P's status in a newer generation. This event belongs after that.
       if (!recorder.follow(lane)) return;
       continue;
     }
     if (known && Word::state(word) != bits(ProcStatus::kSyscall)) {
-      // After a gap the P counts as idle until somebody starts it.
+      // After a gap the P counts as idle until an M starts it.
       if (Word::state(word) != bits(ProcStatus::kIdle))
         recorder.suspend_inconsistent(lane, "a P is taken from no call");
       return;
@@ -409,7 +411,7 @@ void StealSection::write(void* raw, Mark* p, std::uint64_t p_id, std::uint64_t f
       continue;  // pairs: trace.mark
     if (!current) put(lane, Event::kProcStatus, p_id, bits(ProcStatus::kSyscallAbandoned));
     put(lane, Event::kProcSteal, p_id, sequence, from_thread);
-    if (lane.known.p() == p) lane.known.forget_p();  // from itself
+    if (lane.known.p() == p) lane.known.forget_p();  // this thread took its own P
     return;
   }
 }
@@ -417,7 +419,8 @@ void StealSection::write(void* raw, Mark* p, std::uint64_t p_id, std::uint64_t f
 // --- the world ---
 
 namespace {
-// The stop that has been recorded and not yet its end. Only who stops the world uses them, one after the other.
+// The stop whose begin is recorded and whose end is not. Only the goroutine that stops the world uses them,
+// one at a time.
 std::uint32_t stop_session = 0;
 std::uint64_t stop_goroutine = 0;
 }  // namespace
@@ -426,7 +429,7 @@ void world_stopping(const Place& place, Reason kind) noexcept {
   if (!has_both(place)) return;
   Section section;
   if (!section || !sync(section.lane(), place)) return;
-  if (stop_session == recorder.first_generation()) return;  // the end of an earlier one is in a gap: it is still open
+  if (stop_session == recorder.first_generation()) return;  // an earlier stop is still open: its end fell into a gap
   put(section.lane(), Event::kStwBegin, reason_string(kind), stack_of(section.lane(), place));
   stop_session = recorder.first_generation();
   stop_goroutine = place.g_id;

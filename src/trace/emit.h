@@ -7,31 +7,33 @@
 #include "base/atomic.h"
 #include "base/check.h"
 
-// The tracer's face. The scheduler asks recording() at each change of state, one load and one branch that is never taken while
-// nobody traces, and only then tells what happens.
-//   When      by the owner of the object, before the change can be seen by others: what depends on an event is recorded later
-//             or in a later generation, never earlier. A P is taken from a call inside a StealSection for the same reason.
-//   What      the place (P and goroutine of this thread before the event) and the object. The recorder compares the place with
-//             what it has written about this thread so far and writes what is missing: nobody has to stop for a trace to begin.
-//   Switches  none of these functions may switch; the place is a copy.
+// The tracer's interface. At each change of state the scheduler asks recording(): one load, and one branch that is not
+// taken while no trace is on. Only then does it report what happens.
+//   When      The object's owner reports before other threads can see the change. So what depends on an event is
+//             recorded later or in a later generation, never earlier. For the same reason a P is taken from a call
+//             inside a StealSection.
+//   What      The place (P and goroutine of this thread before the event) and the object. The recorder compares the
+//             place with what it has written about this thread so far, and writes what is missing. So no thread has to
+//             stop for a trace to begin.
+//   Switches  None of these functions may switch to another goroutine. The place is a copy.
 namespace weft::trace {
 
-// What the tracer remembers of a goroutine or P, inside the object: generation, sequence number and state in one word, written by
-// the object's owner. Zero: never mentioned.
+// What the tracer remembers of a goroutine or P, inside the object: generation, sequence number and state in one word,
+// written by the object's owner. Zero: never mentioned.
 struct Mark {
   base::Atom<std::uint64_t> word{0};
 };
 
-// Where KnownChains has found the stack of an event of a goroutine before. A guess: any other is as right, and slower.
+// The entry where KnownChains last found the stack of this goroutine's event. A hint: a wrong one only costs time.
 using ChainHint = std::uint8_t;
 struct ChainHints {
   ChainHint block = 0;
   ChainHint unblock = 0;
 };
 
-// Where frame pointers lead: from `frame` up, between the ends of the stack.
+// A chain of frame pointers: from `frame` up, between the ends of the stack.
 struct FrameChain {
-  const void* frame = nullptr;  // null: nowhere
+  const void* frame = nullptr;  // null: no chain
   const void* low = nullptr;
   const void* high = nullptr;
 };
@@ -42,19 +44,19 @@ struct Place {
   Mark* g = nullptr;  // null: the thread runs no goroutine, or one that is on its way out
   std::uint64_t g_id = 0;
   FrameChain chain;  // no stack is recorded without it
-  // Or the stack itself, where somebody has walked it already.
+  // Or the stack itself, if the caller has walked it already.
   void* const* pcs = nullptr;
   std::size_t pc_count = 0;
 };
 
-// Who is created, started, unblocked.
+// The goroutine that is created, started or unblocked, or whose call ends.
 struct Other {
   Mark* mark;
   std::uint64_t id;
   const void* entry = nullptr;  // the new goroutine's first frame in a listing: where it was spawned
 };
 
-// Each thread that may be interrupted by the preemption signal calls it once before: there it could not allocate.
+// A thread that the preemption signal may interrupt calls this once before, because the handler cannot allocate.
 void prepare_thread() noexcept;
 
 extern __attribute__((visibility("hidden"))) base::Atom<std::uint32_t> recording_flag;
@@ -64,11 +66,11 @@ inline bool recording() noexcept { return false; }
 inline bool recording() noexcept { return arch::is_set(recording_flag); }
 #endif
 
-// Reasons and kinds are entries of the table given to set_reasons(): small numbers, known before the first event.
+// Reasons and kinds index CollectorSetup::reasons: small numbers, known before the first event.
 using Reason = std::uint8_t;
 
 void go_create(const Place& place, const Other& created) noexcept;
-// Also: created before anybody listened, and running for the first time.
+// Also for a goroutine that was created before the session and runs for the first time.
 void go_start(const Place& place, const Other& started) noexcept;
 void go_block(const Place& place, Reason reason) noexcept;
 void go_stop(const Place& place, Reason reason) noexcept;
@@ -77,16 +79,16 @@ void go_unblock(const Place& place, const Other& woken) noexcept;
 void go_label(const Place& place, const char* text, std::size_t length) noexcept;
 
 void call_begin(const Place& place) noexcept;
-// To Go's tools a call; the mark before it (format::reason::kExile) tells ours that the goroutine computes on.
+// Go's tools see a call. The mark before it (format::reason::kExile) tells weft's tools that the goroutine computes on.
 void exile_begin(const Place& place, Reason mark) noexcept;
-void call_end(const Place& place, const Other& who) noexcept;  // with the P it had, or another: place.p
-void call_end_without(const Other& who) noexcept;              // without a P: runnable
+void call_end(const Place& place, const Other& who) noexcept;  // place.p: the P it had, or another
+void call_end_without(const Other& who) noexcept;              // without a P: it is runnable
 
 void proc_start(const Place& place) noexcept;  // place.p has just become this thread's
 void proc_stop(const Place& place) noexcept;
 void procs_change(const Place& place, std::uint64_t count) noexcept;
 
-// Around the exchange that takes a P from a call.
+// Encloses the exchange that takes a P from a call.
 class StealSection {
  public:
   StealSection() noexcept : lane_(recording() ? begin() : nullptr) {}
@@ -105,7 +107,7 @@ class StealSection {
   void* lane_;
 };
 
-// In a signal handler, wherever the thread is: place.pcs and the ids are all that counts.
+// In a signal handler, which may interrupt any code. Uses place.pcs, the ids, and whether there is a P.
 void cpu_sample(const Place& place) noexcept;
 
 void world_stopping(const Place& place, Reason kind) noexcept;
@@ -115,7 +117,8 @@ void world_started(const Place& place) noexcept;
 void task_begin(const Place& place, std::uint64_t task, std::uint64_t parent, const char* name,
                 std::size_t length) noexcept;
 void task_end(const Place& place, std::uint64_t task) noexcept;
-// Regions nest: one whose begin is in another session, or on the other side of a gap, must not end. 0: not recorded.
+// Returns a token for region_end(); 0: not recorded. Regions nest, so region_end() leaves out the end of a region that
+// began in another session or before a gap.
 std::uint32_t region_begin(const Place& place, std::uint64_t task, const char* name, std::size_t length) noexcept;
 void region_end(const Place& place, std::uint32_t begun, std::uint64_t task, const char* name,
                 std::size_t length) noexcept;

@@ -13,7 +13,7 @@
 namespace weft::trace {
 namespace {
 
-// Right before the data: header and data are one piece.
+// Puts the header right before the data, so that both are written as one piece.
 void put_header(Buffer& buffer, std::uint64_t generation, std::uint64_t thread) noexcept {
   unsigned char bytes[1 + 4 * format::kMaxVarint];
   unsigned char* end = bytes;

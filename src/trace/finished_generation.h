@@ -6,8 +6,8 @@
 
 #include "trace/lane.h"
 
-// What is left of a generation that nobody writes any more: the threads' batches, in the buffers they were written to, and its tables.
-// It goes from there into the file, or becomes a string.
+// A generation that no thread writes any more: the threads' batches, in the buffers they were written to, and its
+// tables. It is written to the file from there, or copied into a string.
 namespace weft::trace {
 
 class FinishedGeneration {
@@ -33,8 +33,8 @@ class FinishedGeneration {
 
   Buffer* first_ = nullptr;
   Buffer* last_ = nullptr;
-  std::size_t count_ = 0, size_ = 0;  // of buffers; of what is in them
-  std::string tables_;                // and whatever else is no thread's
+  std::size_t count_ = 0, size_ = 0;  // the number of buffers; the bytes in them
+  std::string tables_;                // and the other batches of no thread
 };
 
 }  // namespace weft::trace

@@ -5,35 +5,42 @@
 #include <cstdint>
 #include <string_view>
 
-// The facts of Go's execution trace, version 2, as `go tool trace` 1.23 and newer reads it. The recorder writes by these
-// tables, the replay and `weft trace` read by them; no other file knows a number of the format. It uses nothing of weft.
+// The facts of Go's execution trace, version 2, as `go tool trace` 1.23 and newer reads it. The recorder writes by
+// these tables; the replay and `weft trace` read by them. No other file knows a number of the format.
+// Uses nothing of weft.
 //
 // File      = header (16 bytes), then batches. Every number but the header is a LEB128 varint of at most 64 bits.
-// Batch     = kEventBatch generation m time size, then `size` bytes (<= kMaxBatch). One M's batches stand in the order they were
-//             written; batches of different Ms may be mixed. m is kNone when no M wrote it. `time` is an absolute timestamp > 0.
-//             What a batch holds is known by its first byte:
+// Batch     = kEventBatch generation m time size, then `size` bytes (<= kMaxBatch). One M's batches stand in the order
+//             they were written; batches of different Ms may be mixed. m is kNone when no M wrote it. `time` is an
+//             absolute timestamp > 0. The first byte says what a batch holds:
 //   kStrings     entries kString id length bytes (<= kMaxString); id 0 is the empty string and never written.
-//   kStacks      entries kStack id n, then n (<= kMaxFrames) frames of four numbers: pc, function string, file string, line; the
-//                innermost first; id 0 is "no stack" and never written. Readers keep one frame per pc in a generation, so frames
-//                inlined into one another need pcs of their own.
+//   kStacks      entries kStack id n, then n (<= kMaxFrames) frames of four numbers: pc, function string, file string,
+//                line; the innermost first; id 0 is "no stack" and never written. Readers keep one frame per pc in a
+//                generation, so frames inlined into one another need different pcs.
 //   kCpuSamples  entries kCpuSample with an absolute time. Goroutine 0 means none, P kNone means none.
 //   kFrequency   (before 1.25) the batch is that one event: timestamp units per second.
-//   kSync        (from 1.25) kFrequency and kClockSnapshot, once each; the snapshot's time is a difference to the batch's.
-//   else         timed events: number, difference to the time before (the first: to the batch's), arguments. All of one M.
-// kEndOfGeneration (from 1.26) is one byte between batches. Before, a batch of generation + 1 ends the generation, and so does
-// the end of the file; generations are numbered without gaps (the first may be any but 0), and their batches never mix.
+//   kSync        (from 1.25) kFrequency and kClockSnapshot, once each; the snapshot's time is a difference to the
+//                batch's.
+//   else         timed events of one M: number, difference to the time before (the first: to the batch's), arguments.
+// kEndOfGeneration (from 1.26) is one byte between batches. Before 1.26 a batch of generation + 1 ends the generation,
+// and so does the end of the file. Generations are numbered without gaps (the first may be any but 0), and their
+// batches never mix.
 //
-// A generation has exactly one frequency (and snapshot) and string and stack tables of its own: ids mean nothing elsewhere.
+// A generation has exactly one frequency (and snapshot), and its own string and stack tables:
+// ids mean nothing elsewhere.
 //
-// Order. Events of one M are ordered as written. Across Ms only sequence numbers order; timestamps merely suggest where to look:
-//   g_seq  counts kGoStart, kGoUnblock, kGoSwitch(Destroy) of a goroutine; set to 0 by kGoStatus and the kGoCreate family.
+// Order. Events of one M are ordered as written. Across Ms only sequence numbers order;
+// timestamps merely suggest where to look:
+//   g_seq  counts kGoStart, kGoUnblock, kGoSwitch(Destroy) of a goroutine; set to 0 by kGoStatus and the kGoCreate
+//          family.
 //   p_seq  counts kProcStart, kProcSteal, kGoSyscallBegin of a P; set to 0 by kProcStatus.
-// An event whose number is not the successor of the last one waits for other Ms; if none can go on, the trace is broken. Numbers
-// start again in each generation, hence a status must stand in it before the first numbered event of a goroutine or P.
+// An event whose number is not the successor of the last one waits for other Ms. If no M can go on, the trace is
+// broken. Numbers start again in each generation, so a status must stand in it before the first numbered event of a
+// goroutine or P.
 //
-// Statuses repeat what is already known, or are an error: in later generations a goroutine that was never created cannot get one
-// (a P can), and goroutines with kGoSyscall on an M need that M's number. kProcSyscallAbandoned is the status of a P whose first
-// mention is the kProcSteal that follows.
+// A status repeats what is already known, or is an error. In later generations a goroutine that was never created
+// cannot get one (a P can), and a goroutine with kGoSyscall on an M needs that M's number. kProcSyscallAbandoned is the
+// status of a P whose first mention is the kProcSteal that follows.
 namespace weft::trace::format {
 
 // --- header and limits ---
@@ -186,7 +193,8 @@ inline constexpr std::array<EventSpec, kEventCount> kEvents = {{
     {"ProcStop", {Arg::kTime}, true, Needs::kMP},
     {"ProcSteal", {Arg::kTime, Arg::kP, Arg::kPSeq, Arg::kM}, true, Needs::kM},
     {"ProcStatus", {Arg::kTime, Arg::kP, Arg::kPStatus}, true, Needs::kNothing},
-    {"GoCreate", {Arg::kTime, Arg::kG, Arg::kStack, Arg::kStack}, true, Needs::kMP},  // the new one's first frame; the creator's
+    // The new goroutine's first frame; the creator's stack.
+    {"GoCreate", {Arg::kTime, Arg::kG, Arg::kStack, Arg::kStack}, true, Needs::kMP},
     {"GoCreateSyscall", {Arg::kTime, Arg::kG}, true, Needs::kMNoG},
     {"GoStart", {Arg::kTime, Arg::kG, Arg::kGSeq}, true, Needs::kMPNoG},
     {"GoDestroy", {Arg::kTime}, true, Needs::kMPG},
@@ -212,13 +220,17 @@ inline constexpr std::array<EventSpec, kEventCount> kEvents = {{
     {"HeapAlloc", {Arg::kTime, Arg::kValue}, true, Needs::kMP},
     {"HeapGoal", {Arg::kTime, Arg::kValue}, true, Needs::kMP},
     {"GoLabel", {Arg::kTime, Arg::kString}, true, Needs::kMPG},
-    {"UserTaskBegin", {Arg::kTime, Arg::kTask, Arg::kTask, Arg::kString, Arg::kStack}, true, Needs::kMPG},  // task, parent (0: none)
+    // Task, parent (0: none).
+    {"UserTaskBegin", {Arg::kTime, Arg::kTask, Arg::kTask, Arg::kString, Arg::kStack}, true, Needs::kMPG},
     {"UserTaskEnd", {Arg::kTime, Arg::kTask, Arg::kStack}, true, Needs::kMPG},
     {"UserRegionBegin", {Arg::kTime, Arg::kTask, Arg::kString, Arg::kStack}, true, Needs::kMPG},
     {"UserRegionEnd", {Arg::kTime, Arg::kTask, Arg::kString, Arg::kStack}, true, Needs::kMPG, Event::kUserRegionBegin},
-    {"UserLog", {Arg::kTime, Arg::kTask, Arg::kString, Arg::kString, Arg::kStack}, true, Needs::kMPG},  // task, key, text
-    {"GoSwitch", {Arg::kTime, Arg::kG, Arg::kGSeq}, true, Needs::kMPG},         // unblock that one, block this, start that
-    {"GoSwitchDestroy", {Arg::kTime, Arg::kG, Arg::kGSeq}, true, Needs::kMPG},  // the same, and this one ends
+    // Task, key, text.
+    {"UserLog", {Arg::kTime, Arg::kTask, Arg::kString, Arg::kString, Arg::kStack}, true, Needs::kMPG},
+    // Unblocks that goroutine, blocks this one, starts that.
+    {"GoSwitch", {Arg::kTime, Arg::kG, Arg::kGSeq}, true, Needs::kMPG},
+    // The same, and this one ends.
+    {"GoSwitchDestroy", {Arg::kTime, Arg::kG, Arg::kGSeq}, true, Needs::kMPG},
     {"GoCreateBlocked", {Arg::kTime, Arg::kG, Arg::kStack, Arg::kStack}, true, Needs::kMP},
     {"GoStatusStack", {Arg::kTime, Arg::kG, Arg::kM, Arg::kGStatus, Arg::kStack}, true, Needs::kNothing},
     {"ExperimentalBatch", {Arg::kValue, Arg::kValue, Arg::kM, Arg::kTime, Arg::kValue}},
@@ -247,7 +259,7 @@ inline constexpr std::array<std::string_view, 5> kProcStatusNames = {"bad", "run
 
 // Reasons are free text (kGoStop, kGoBlock, kStwBegin); these are the ones Go's tools look at.
 namespace reason {
-inline constexpr std::string_view kForever = "forever";  // counts as no waiting
+inline constexpr std::string_view kForever = "forever";  // does not count as waiting
 inline constexpr std::string_view kNetwork = "network";  // network blocking profile; substring
 inline constexpr std::string_view kSync = "sync";        // synchronisation profile; substring, as the next three
 inline constexpr std::string_view kSelect = "select";
@@ -256,7 +268,8 @@ inline constexpr std::string_view kChanReceive = "chan receive";
 inline constexpr std::string_view kSleep = "sleep";
 inline constexpr std::string_view kPreempted = "preempted";  // kGoStop
 inline constexpr std::string_view kYield = "runtime.Gosched";
-// Key of the kUserLog that weft writes just before a kGoSyscallBegin that is none: the goroutine computes on without its P.
+// Key of the kUserLog that weft writes just before a kGoSyscallBegin that is no call:
+// the goroutine computes on without its P.
 inline constexpr std::string_view kExile = "weft: computes without a P";
 }  // namespace reason
 

@@ -29,7 +29,7 @@ WEFT_READS_STACKS void KnownChains::remember(const FrameChain& chain, std::uint3
     const std::uintptr_t return_address = os::strip_signature(record_at(frame)->return_address);
     const std::uintptr_t caller = record_at(frame)->caller;
     if (entry.count > 0 && caller == 0 && return_address == arch::outermost_return_address()) break;  // the root
-    if (entry.count == kDepth || return_address == 0) return;  // a walk ends there, too, but for another reason
+    if (entry.count == kDepth || return_address == 0) return;  // too deep, or a walk ends here for another reason
     lowest = frame + sizeof(os::FrameRecord);
     entry.callers[entry.count] =
         os::leads_on(caller, lowest, high) ? static_cast<std::uint32_t>(caller - first) : kNowhere;

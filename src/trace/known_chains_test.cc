@@ -18,7 +18,7 @@ namespace {
 // A stack of 64 words with records in it.
 class Stack {
  public:
-  // A record at that word, whose caller's is at the other; 0: the outermost.
+  // Puts a record at that word, whose caller's record is at word `caller`; 0: it is the outermost.
   void put(std::size_t at, std::size_t caller, std::uintptr_t return_address) {
     words_[at] = caller == 0 ? 0 : address(caller);
     words_[at + 1] = return_address;
@@ -36,7 +36,7 @@ class Stack {
   std::uintptr_t words_[64] = {};
 };
 
-// Links of the copy lead into the copy.
+// Copies a stack so that the links of the copy lead into the copy.
 Stack same_on_another_stack(const Stack& from) {
   Stack copy = from;
   copy.word(10) = copy.address(20);

@@ -10,7 +10,7 @@
 #include "trace/format.h"
 #include "trace/known_chains.h"
 
-// A thread's part of the recorder: where it writes, and what readers will know of it after what it has written.
+// A thread's part of the recorder: its buffers, and what a reader of the trace knows about the thread so far.
 namespace weft::trace {
 
 // One batch of events. Taken from a pool, filled by one thread, emptied by the collector.
@@ -18,17 +18,18 @@ struct Buffer {
   static constexpr std::size_t kBytes = 16 * 1024;
   static constexpr std::size_t kHeaderRoom = 48;
   Buffer* next = nullptr;
-  std::uint64_t time = 0;  // of the batch: the first event's, in the session
-  std::uint32_t used = 0;  // when it is no longer written to
+  std::uint64_t time = 0;  // of the batch: its first event's, relative to the session
+  std::uint32_t used = 0;  // bytes of data, set when the buffer is closed
   std::uint32_t header = 0;
-  unsigned char header_room[kHeaderRoom];  // the batch's header is put before its data, when its size is known
+  unsigned char header_room[kHeaderRoom];  // the batch's header goes right before its data once its size is known
   unsigned char data[kBytes - 24 - kHeaderRoom];
 };
 static_assert(sizeof(Buffer) == Buffer::kBytes && sizeof(Buffer::data) <= format::kMaxBatch);
 
 // The word of a Mark: generation (32 bits), state (4), sequence number in the generation (28).
-//   Number   as it is written, seven bits in a byte: most events write one, and to spread its bits would take ten instructions each time.
-//            The bit above each seven is always set, so that adding one carries over it: 25 are left.
+//   Number   Stored as it is written to the trace, seven bits in a byte, because most events write one and spreading
+//            its bits would take ten instructions each time. The bit above each seven is always set, so that adding one
+//            carries over it. That leaves 25 bits.
 struct Word {
   static constexpr unsigned kSequenceBits = 28;
   static constexpr std::uint64_t kBetween = 0x808080;
@@ -44,12 +45,12 @@ struct Word {
     return (word & 0x7f) | (word >> 1 & 0x3f80) | (word >> 2 & 0x1fc000) | (word >> 3 & 0x1e00000);
   }
   static constexpr std::uint8_t state(std::uint64_t word) noexcept { return word >> kSequenceBits & 15; }
-  // `marked`: with the generation, and no state or number.
+  // `marked`: a word with that generation, without state and number.
   static constexpr bool is(std::uint64_t word, std::uint64_t marked, format::GoStatus state) noexcept {
     return (word ^ marked) >> kSequenceBits == static_cast<std::uint64_t>(state);
   }
   static constexpr std::uint64_t marked(std::uint64_t generation) noexcept { return generation << 32; }
-  // With the next number: there are enough of them (recorder.cc).
+  // With the next number, of which there are enough (recorder.cc).
   static constexpr std::uint64_t next(std::uint64_t word, format::GoStatus from, format::GoStatus to) noexcept {
     return (word + 1 + ((static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)) << kSequenceBits)) |
            kBetween;
@@ -64,11 +65,13 @@ struct Word {
   }
 };
 
-// What readers know to be on a thread: a P and a goroutine.
-//   Calls   in one the P may be taken away at any time, and the goroutine stays until the call's end is told: a bit of each word says so, for
-//           the usual events ask for what is there and in no call.
-//   Rule    who has a goroutine that runs has a P that does: the P changes only while no goroutine runs. And a thread tells of each
-//           change of its P, or there is a gap: so the goroutine is known to run there only with the P that the thread has.
+// The P and the goroutine that readers of the trace believe to be on a thread.
+//   Calls   During a call the P may be taken away at any time, and the goroutine stays until the end of the call is
+//           recorded. A bit of each word says that it is in a call, because the usual events need a P and a goroutine
+//           that are not.
+//   Rule    A thread whose goroutine runs has a P that runs, because the P changes only while no goroutine runs. A
+//           thread records each change of its P, or there is a gap. So if the goroutine is known to run here, the P is
+//           the one that the thread has.
 class KnownPlace {
  public:
   Mark* p() const noexcept { return mark_of(p_); }
@@ -112,19 +115,20 @@ class KnownPlace {
 struct alignas(base::kCacheLine) Lane {
   using GoStatus = format::GoStatus;
 
-  // Odd while the thread is in a section, another number in each.
+  // Odd while the thread is in a section; a new number in each section.
   base::Atom<std::uint32_t> section{0};
-  // The thread last wrote in it. In a gap the collector writes it, and the thread may look.
+  // The generation in which the thread last wrote. In a gap the collector stores it while the thread may load it.
   base::Atom<std::uint32_t> last_generation{0};
   std::uint32_t generation() const noexcept { return last_generation.load_relaxed(); }
   std::uint64_t last_time = 0;  // of the last event
 
   KnownPlace known;
-  bool p_was_taken = false;  // from a call, in this recording: readers may still be waiting for the taker's word
+  // A P was taken from a call of this thread in this trace: readers may still be waiting for the taker's event.
+  bool p_was_taken = false;
 
   struct Written {
     unsigned char* at = nullptr;     // in the last buffer: after the last complete event
-    unsigned char* limit = nullptr;  // a section may begin before it
+    unsigned char* limit = nullptr;  // a section may begin only before it
     Buffer* first = nullptr;
     Buffer* last = nullptr;
 
@@ -133,7 +137,7 @@ struct alignas(base::kCacheLine) Lane {
     }
   } written[2];  // by parity of the generation
   Written* opened = &written[0];
-  std::uint64_t marked = 0;  // Word::marked(generation()): who is known to be mentioned in it
+  std::uint64_t marked = 0;  // Word::marked(generation()), to ask whether a word is of this generation
   Written& open() noexcept { return *opened; }
   void go_on_in(std::uint32_t other) noexcept {
     last_generation.store_relaxed(other);
@@ -143,10 +147,11 @@ struct alignas(base::kCacheLine) Lane {
   }
 
   std::uint64_t p_id = 0;
-  std::uint64_t p_word = 0;  // the P's word when its call began: another one means that it is gone
+  std::uint64_t p_word = 0;  // the P's word when its call began: a different word means that the P was taken
   std::uint64_t g_id = 0;
   GoStatus g_status() const noexcept { return known.g_in_call() ? GoStatus::kSyscall : GoStatus::kRunning; }
-  // False after a gap in which the goroutine ended: its mark is another one's, which does not run yet by what was recorded.
+  // False after a gap in which the goroutine ended: its mark then belongs to another goroutine, which does not run yet
+  // as far as was recorded.
   bool g_is_still_there() const noexcept {
     return Word::state(known.g()->word.load_relaxed()) == static_cast<std::uint8_t>(g_status());
   }
@@ -154,7 +159,7 @@ struct alignas(base::kCacheLine) Lane {
   std::uint64_t time = 0;    // of this section
   std::uint64_t thread = 0;  // its kernel id: the M's number in the trace
   base::Atom<std::uint64_t> lost{0};
-  std::uint64_t lost_counted = 0;  // the collector's
+  std::uint64_t lost_counted = 0;  // used by the collector only
 
   struct KnownStack {
     std::uint64_t hash = 0;

@@ -24,18 +24,18 @@ constinit Recorder recorder;
 namespace {
 
 constexpr std::size_t kSectionBytes = kSectionEvents * format::kMaxTimedEvent;
-// A generation ends early when so much has been written: it is on its way to the file while the next one is being written, in buffers that
-// are still in the processor's caches.
+// A generation ends early when this much has been written. The collector then writes it to the file while the threads
+// record the next one, and buffers are reused while they are still in the CPU's caches.
 constexpr std::size_t kGenerationBytes = 2 * 1024 * 1024;
-// For a thread of a dying process to end its section: it may be waiting for a processor, or be the one that crashed.
+// How long to wait for a section of a dying process: its thread may be waiting for a CPU, or be the one that crashed.
 constexpr std::int64_t kDyingSectionNs = 500'000'000;
 
-// An event with a number has a type and a time, and tells more than the number.
+// An event with a sequence number takes at least four bytes: type, time, the number, and one more argument.
 static_assert(Recorder::kDefaultLimit / 4 <= Word::kSequences);
 
 thread_local constinit bool thread_ended = false;
 
-// At the thread's end its lane is free to be reused once the collector has emptied it.
+// Ends the lane with its thread. The lane is reused once the collector has emptied it.
 struct LaneOwner {
   bool armed = false;
   WEFT_OF_THE_THREAD ~LaneOwner() {
@@ -51,14 +51,14 @@ thread_local LaneOwner lane_owner;
 
 }  // namespace
 
-// The first access registers its destructor.
+// The first access to lane_owner registers its destructor.
 WEFT_OF_THE_THREAD void prepare_thread() noexcept { lane_owner.armed = true; }
 
 // --- lanes ---
 
 WEFT_OF_THE_THREAD Lane* Recorder::own_lane() noexcept {
   if (Lane* known = os::current_lane(); WEFT_LIKELY(known != nullptr)) return known;
-  if (thread_ended) return nullptr;  // destructors of thread_locals that use weft: their events are nobody's
+  if (thread_ended) return nullptr;  // destructors of thread_locals that use weft: such events are not recorded
   Lane* lane = new_lane();
   if (lane == nullptr) return nullptr;
   prepare_thread();
@@ -103,7 +103,7 @@ Lane* Recorder::enter() noexcept {
   }
   const std::uint32_t section = lane->section.load_acquire();  // pairs: lane.section
   if (WEFT_UNLIKELY(section % 2 != 0)) {
-    // A signal handler in the middle of a section: its event is lost, the trace has a gap.
+    // This is a signal handler that interrupted a section: its event is lost, and the trace has a gap.
     state_.fetch_or_relaxed(kSuspended);
     return nullptr;
   }
@@ -116,7 +116,7 @@ Lane* Recorder::enter() noexcept {
   }
   const std::uint32_t generation = generation_of(state);
   if (WEFT_LIKELY(generation != 0)) {
-    if (WEFT_LIKELY((state & kSuspended) == 0)) {  // set before what could depend on the loss was published
+    if (WEFT_LIKELY((state & kSuspended) == 0)) {  // set before anything that depends on the lost event was published
       lane->time = std::max(now(), lane->last_time);
       if (WEFT_LIKELY(lane->generation() == generation) ? WEFT_LIKELY(make_room(*lane))
                                                       : begin_generation(*lane, generation))
@@ -151,7 +151,7 @@ bool Recorder::make_room(Lane& lane) noexcept {
   return true;
 }
 
-// The statuses of what is on this thread; all else is introduced when it is met.
+// Writes the statuses of this thread's P and goroutine; all others are introduced when they are met.
 bool Recorder::begin_generation(Lane& lane, std::uint32_t generation) noexcept {
   const std::uint32_t before = lane.generation();
   lane.go_on_in(generation);
@@ -176,7 +176,7 @@ bool Recorder::begin_generation(Lane& lane, std::uint32_t generation) noexcept {
       lane.p_word = fresh;
       put(lane, Event::kProcStatus, lane.p_id, state);
     } else {
-      lane.known.forget_p();  // taken away meanwhile: the taker has said so
+      lane.known.forget_p();  // taken away meanwhile: the M that took it has recorded so
       lane.p_was_taken = true;
     }
   }
@@ -272,7 +272,7 @@ void Recorder::begin_session() noexcept {
   first_generation_.store_relaxed(++last_generation_);
   const std::uint64_t fence = os::enable_process_barrier() ? 0 : kNeedsFence;
   state_.store_release(last_generation_ | fence);  // pairs: trace.generation
-  recording_flag.store_relaxed(1);                 // who sees it late is met later
+  recording_flag.store_relaxed(1);                 // a thread that sees it late is met later
 }
 
 bool Recorder::has_written_much() const noexcept {
@@ -280,11 +280,11 @@ bool Recorder::has_written_much() const noexcept {
          tables_[generation_of(state_.load_relaxed()) & 1]->is_half_full();
 }
 
-// After it every thread is in a section whose number can be seen, or will read the new state.
+// Afterwards every thread is in a section whose odd number the collector sees, or will read the new state.
 void Recorder::pass_barrier(bool all_have_fences) noexcept {
   base::full_fence();  // pairs: trace.barrier
   if (all_have_fences || os::process_barrier()) return;
-  // Forbidden in the middle of a session: there are sections without a fence.
+  // The kernel's barrier was forbidden in the middle of a session: there are still sections without a fence.
   if (is_on()) state_.fetch_or_relaxed(kNeedsFence);
   os::wait_instead_of_barrier();
 }
@@ -300,7 +300,7 @@ bool Recorder::wait_for_section(Lane& lane, bool hurry) noexcept {
   return true;
 }
 
-// The next generation begins; all that was written in the one before is in `finished`.
+// Begins the next generation. All that was written in the one before is in `finished`.
 Recorder::Ending Recorder::gather(bool last, bool hurry, FinishedGeneration& finished) noexcept {
   const std::uint32_t next = last ? 0 : ++last_generation_;
   if (last) recording_flag.store_relaxed(0);
@@ -311,7 +311,8 @@ Recorder::Ending Recorder::gather(bool last, bool hurry, FinishedGeneration& fin
   const std::uint32_t ending = generation_of(state);
   pass_barrier((state & kNeedsFence) != 0);
 
-  // Lanes made from now on read the new generation. The list only grows at its end, and only we take from it.
+  // A lane created from now on reads the new generation. Lanes are added at the list's end,
+  // and only this function removes them.
   lanes_lock_.lock_unranked();
   Lane* lane = first_lane_;
   lanes_lock_.unlock_unranked();
@@ -324,9 +325,9 @@ Recorder::Ending Recorder::gather(bool last, bool hurry, FinishedGeneration& fin
     for (const Buffer* buffer = written.first; buffer != nullptr; buffer = buffer->next)
       if (buffer->used != 0) time = std::min(time, buffer->time);
     finished.add(written.first, ending, lane->thread);
-    if (is_closed)
-      written =
-          {};  // else it died in there: what is complete counts, and should it live after all, it goes on in its buffer
+    // Otherwise the thread died in its section: its complete events count. Should it live after all,
+    // it goes on in its buffer.
+    if (is_closed) written = {};
     const std::uint64_t lost = lane->lost.load_relaxed();
     lost_total_ += lost - lane->lost_counted;
     lane->lost_counted = lost;
@@ -357,7 +358,7 @@ FinishedGeneration Recorder::end_generation(bool last, bool hurry) {
   append_number(frequency, frequency_);
   append_batch(out, ending, format::kNone, time, frequency);
   if (was_suspended && next != 0) {
-    finished.copy_and_let_go();  // the reason may be that there are no more buffers
+    finished.copy_and_let_go();  // the gap may be due to a lack of buffers
     resume(next);
   }
   return finished;
@@ -370,7 +371,8 @@ void Recorder::abandon() noexcept {
   samples_.forget();
 }
 
-// After a gap: nobody writes. What readers believe to be running is put to rest, and everybody is met anew.
+// Ends a gap, in which no thread writes. Stops every P and goroutine that readers believe to be running, and empties
+// what is known of each lane's place.
 void Recorder::resume(std::uint32_t generation) noexcept {
   lanes_lock_.lock_unranked();
   Lane* lane = first_lane_;
@@ -392,7 +394,7 @@ void Recorder::resume(std::uint32_t generation) noexcept {
   if (!all_closed) return;  // no memory even for that: the next generation tries again
   loss_report_.store_relaxed(lost_total_ == 0 ? 1 : lost_total_);
   epoch_.bump();
-  // What sets it again from now on is a new gap.
+  // A thread that sets kSuspended from now on begins a new gap.
   std::uint64_t state = state_.load_relaxed();
   while (!state_.cas_acq_rel(state, (state & ~kSuspended) | kLossToReport)) {  // pairs: trace.generation
   }
@@ -403,7 +405,7 @@ void Recorder::close_context(Lane& lane) noexcept {
              runnable = static_cast<std::uint8_t>(GoStatus::kRunnable);
   const bool in_call = lane.known.g() != nullptr && lane.known.g_in_call();
   if (lane.known.g() != nullptr && !in_call) put(lane, Event::kGoStop, 0, 0);
-  // begin_generation() has found out whether it is still here, and nobody records now
+  // begin_generation() has found out whether the P is still this thread's, and no thread records now.
   if (Mark* p = lane.known.p(); p != nullptr) {
     put(lane, Event::kProcStop);
     p->word.store_relaxed(Word::with_state(p->word.load_relaxed(), idle));
@@ -426,7 +428,7 @@ void Recorder::introduce_waiting(Mark* mark, std::uint64_t seen_word, std::uint6
 
 std::vector<std::uint64_t> Recorder::threads() {
   std::vector<std::uint64_t> found;
-  found.reserve(256);  // nothing is allocated while the lock is held, as long as there are not more
+  found.reserve(256);  // nothing is allocated while the lock is held: threads beyond that are left out
   lanes_lock_.lock_unranked();
   for (Lane* lane = first_lane_; lane != nullptr; lane = lane->next)
     if (!lane->ended.load_relaxed() && found.size() < found.capacity()) found.push_back(lane->thread);

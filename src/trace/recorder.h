@@ -14,22 +14,28 @@
 #include "trace/lane.h"
 #include "trace/tables.h"
 
-// The recording side: threads write events into lanes of their own, in generations.
-//   Section     the lane's number is made odd, then the generation is read: what a section writes belongs to that generation. The collector
-//               raises the generation, makes every thread pass a barrier, and waits until each lane's number has been even or another one:
-//               from then on nobody writes the old one. The thread that records needs no fence between its store and its load, which would
-//               take 2 ns of an event's 13 or more (os/process_barrier.h; kNeedsFence where the kernel has none). Numbers are made odd by plain
-//               stores: who sees another odd one than before sees what was written before it, for both are stores of the same word.
-//   Causality   an event is written before the change it tells of can be seen (emit.h), and the generation only grows: what
-//               depends on it is in the same generation or a later one. The same argument makes stopping, and giving up for
-//               lack of memory (`suspended`), leave a valid trace: what was written is closed under "happened before".
-//   Beginning   nobody is stopped. Whoever is met for the first time is introduced where it is met: by a status in the session's
-//               first generation, as created in later ones. A change that was under way when the session began goes unrecorded
-//               and shows as a state other than the one remembered; sync() writes what lies between.
-//   Status      numbers start again in each generation: the first event of a goroutine or P in one is preceded by its status.
-//   Gaps        while `kSuspended` is set nobody writes, so after a generation that ended with it the lanes are the collector's.
-//   Rejected    a stopped world at the start (a goroutine that computes would hold it up); a list of all goroutines in each
-//               generation (a million of them: 8 MB a second).
+// The recording side: each thread writes events into a lane of its own. A session is divided into generations.
+//   Section     The thread makes its lane's section number odd, then reads the generation. What it writes in the
+//               section belongs to that generation. The collector raises the generation, makes every thread pass a
+//               barrier, and waits until each lane's number is even or has changed. From then on no thread writes the
+//               old generation. The collector's barrier spares the recording thread a fence between its store and its
+//               load, which would take 2 ns of an event's 13 or more (os/process_barrier.h; kNeedsFence where the
+//               kernel has no such barrier). Numbers are made odd by plain stores: a collector that reads a later odd
+//               number also sees what was written before it, because both are stores to the same word.
+//   Causality   An event is written before the change it describes becomes visible (emit.h), and the generation only
+//               grows. So whatever depends on an event is recorded in the same generation or a later one. For the same
+//               reason a trace stays valid when recording stops, or is suspended for lack of memory (kSuspended): what
+//               was written is closed under "happened before".
+//   Beginning   The world is not stopped. A goroutine or P is introduced where a thread first meets it: by a status in
+//               the session's first generation; in later ones a goroutine is introduced as created. A change that was
+//               under way when the session began is not recorded. The next event then finds a state other than the
+//               remembered one, and sync() writes what lies between.
+//   Status      Sequence numbers start again in each generation, so a goroutine's or P's first event in a generation is
+//               preceded by its status.
+//   Gaps        While kSuspended is set no thread writes. So after a generation that ended with it the lanes are the
+//               collector's.
+//   Rejected    Stopping the world at the start, because a goroutine that computes would hold it up. A list of all
+//               goroutines in each generation, because a million of them take 8 MB a second.
 namespace weft::trace {
 
 class Recorder {
@@ -41,25 +47,26 @@ class Recorder {
   void leave(Lane& lane) noexcept {
     lane.section.bump_release();  // pairs: lane.section
   }
-  // A section of the usual kind: goes on in the generation of the one before. False: enter() may know more.
+  // The fast path of enter(): continues in the lane's generation. False: ask enter().
   bool try_enter(Lane& own_lane) noexcept;
-  // In a section: goes on in the newest generation. That is the next one at most, for the collector waits for this lane.
+  // In a section: continues in the newest generation. That is at most the next one,
+  // because the collector waits for this lane.
   bool follow(Lane& lane) noexcept;
   std::uint32_t first_generation() const noexcept { return first_generation_.load_relaxed(); }
   bool is_known(std::uint64_t word) const noexcept { return Word::generation(word) >= first_generation(); }
   Tables& tables(const Lane& lane) noexcept { return *tables_[lane.generation() & 1]; }
 
-  // Nothing more is recorded until the collector has made room. In a section.
+  // In a section: nothing more is recorded until the collector has made room.
   void suspend(Lane& lane) noexcept;
-  // Something does not fit what was recorded before: the same, and counted, for it is a bug.
+  // suspend() because an event contradicts what was recorded before. It is counted, because that is a bug.
   void suspend_inconsistent(Lane& lane, const char* what) noexcept;
-  // Changes with each session and each gap: what began before and ends after is left out.
+  // Changes with each session and each gap. A region that begins in one epoch and ends in another is left out.
   std::uint32_t epoch() const noexcept { return epoch_.load_relaxed(); }
 
   std::uint64_t inconsistencies() const noexcept { return inconsistencies_.load_relaxed(); }
   const char* last_inconsistency() const noexcept { return last_inconsistency_.load_relaxed(); }
 
-  // Events lost in the last gap, once; 0: none to report.
+  // Events lost in this trace so far, reported once after each gap. 0: nothing to report.
   std::uint64_t take_loss_report() noexcept {
     if (WEFT_LIKELY((state_.load_relaxed() & kLossToReport) == 0)) return 0;
     return (state_.fetch_and_relaxed(~kLossToReport) & kLossToReport) != 0 ? loss_report_.load_relaxed() : 0;
@@ -67,16 +74,18 @@ class Recorder {
 
   // --- collector ---
   void prepare(const std::vector<std::string>& fixed_strings);  // once
-  // No more than by default: an object's numbers in a generation are as many.
+  // At most kDefaultLimit: an object's sequence numbers in one generation suffice for that much.
   void set_limit(std::size_t bytes) noexcept { limit_ = bytes; }
   void begin_session() noexcept;
   bool is_suspended() const noexcept { return (state_.load_relaxed() & kSuspended) != 0; }
   bool is_on() const noexcept { return generation_of(state_.load_relaxed()) != 0; }
   bool wants_collecting() const noexcept { return is_on() && (is_suspended() || has_written_much()); }
   bool has_written_much() const noexcept;
-  // Ends the generation (and the session). `hurry`: the process is dying, and a thread in its section may never leave it.
+  // Ends the generation; `last`: the session too. `hurry`: the process is dying,
+  // and a thread in a section may never leave it.
   FinishedGeneration end_generation(bool last, bool hurry);
-  // Without memory: the session ends here, and what has not been given out is forgotten, also by an end_generation() that threw.
+  // After an allocation failed: ends the session and drops what was not handed out,
+  // also by an end_generation() that threw.
   void abandon() noexcept;
   void give_buffers(Buffer* first, Buffer* last, std::size_t count) noexcept;  // a chain
   void introduce_waiting(Mark* mark, std::uint64_t seen_word, std::uint64_t id) noexcept;
@@ -84,35 +93,35 @@ class Recorder {
   void set_doorbell(void (*ring)()) noexcept { ring_ = ring; }
   void forget_in_child() noexcept;
   CpuSamples& samples() noexcept { return samples_; }
-  std::vector<std::uint64_t> threads();  // that have recorded something
+  std::vector<std::uint64_t> threads();  // of those that have recorded something
 
-  // Of any session: most events write a difference, and need not know when theirs began.
+  // Not relative to a session: most events write a difference, which does not depend on the session's start.
   static std::uint64_t time_of(std::uint64_t ticks) noexcept { return ticks >> kTimeShift; }
   static std::uint64_t now() noexcept { return time_of(os::ticks()); }
-  // In the session, never 0: what is written as it is.
+  // Relative to the session's start, never 0: for times that are written as they are.
   std::uint64_t now_in_session() const noexcept {
-    const std::uint64_t base = base_time_.load_relaxed();  // first: it is never later than now
+    const std::uint64_t base = base_time_.load_relaxed();  // read first: it is never later than now
     return now() - base;
   }
   std::uint64_t in_session(std::uint64_t time) const noexcept { return time - base_time_.load_relaxed(); }
 
  private:
 #if defined(__x86_64__)
-  static constexpr unsigned kTimeShift = 4;  // some 6 ns: differences take a byte less
+  static constexpr unsigned kTimeShift = 4;  // a unit is some 6 ns: differences take a byte less
 #else
   static constexpr unsigned kTimeShift = 0;
 #endif
-  // Above the generation.
+  // The bits of state_ above the generation.
   static constexpr std::uint64_t kSuspended = std::uint64_t{1} << 32;     // nothing is recorded for now: there is a gap
-  static constexpr std::uint64_t kLossToReport = std::uint64_t{1} << 33;  // there was one
-  static constexpr std::uint64_t kNeedsFence = std::uint64_t{1} << 34;    // sections begin with one
+  static constexpr std::uint64_t kLossToReport = std::uint64_t{1} << 33;  // there was a gap: report its losses
+  static constexpr std::uint64_t kNeedsFence = std::uint64_t{1} << 34;    // sections begin with a full fence
   static std::uint32_t generation_of(std::uint64_t state) noexcept { return static_cast<std::uint32_t>(state); }
 
   struct Ending {
     std::uint32_t generation;
     std::uint32_t next;  // 0: there is none
     bool was_suspended;
-    std::uint64_t time;  // the earliest of what was written
+    std::uint64_t time;  // of the earliest batch
   };
   Ending gather(bool last, bool hurry, FinishedGeneration& finished) noexcept;
   Lane* own_lane() noexcept;
@@ -121,27 +130,28 @@ class Recorder {
   bool make_room(Lane& lane) noexcept;
   Buffer* take_buffer() noexcept;
   void pass_barrier(bool all_have_fences) noexcept;
-  static bool wait_for_section(Lane& lane, bool hurry) noexcept;  // false: it does not end
+  static bool wait_for_section(Lane& lane, bool hurry) noexcept;  // false: the section does not end
   static std::uint64_t measure_frequency() noexcept;
   void resume(std::uint32_t generation) noexcept;
   void close_context(Lane& lane) noexcept;
 
-  alignas(base::kCacheLine) base::Atom<std::uint64_t> state_{
-      0};                                    // generation (0: off), and what is out of the ordinary
-  base::Atom<std::uint64_t> base_time_{0};   // handlers that take samples may be in the next session already
+  // The generation (0: off) and the bits above it.
+  alignas(base::kCacheLine) base::Atom<std::uint64_t> state_{0};
+  // Atomic because a handler that takes a CPU sample may read it while the next session begins.
+  base::Atom<std::uint64_t> base_time_{0};
   base::Atom<std::uint32_t> first_generation_{0};
   base::Atom<std::uint32_t> epoch_{0};
   base::Atom<std::uint64_t> loss_report_{0};
   base::Atom<std::uint64_t> inconsistencies_{0};
   base::Atom<const char*> last_inconsistency_{nullptr};
   std::uint32_t last_generation_ = 0;
-  std::uint64_t frequency_ = 0;  // time units a second
+  std::uint64_t frequency_ = 0;  // time units per second
   Tables* tables_[2] = {};       // made by prepare(), never destroyed: threads record until the process is gone
 
   CpuSamples samples_;
 
-  alignas(base::kCacheLine) os::SpinLock lanes_lock_;  // not on the line that every event reads
-  Lane* first_lane_ = nullptr;  // in order of their making: two threads may have had the same id one after the other
+  alignas(base::kCacheLine) os::SpinLock lanes_lock_;  // not on the cache line that every event reads
+  Lane* first_lane_ = nullptr;  // in order of creation: two threads may have had the same id one after the other
   Lane* last_lane_ = nullptr;
   Lane* free_lanes_ = nullptr;
 
@@ -160,15 +170,15 @@ inline bool Recorder::try_enter(Lane& lane) noexcept {
   if (WEFT_UNLIKELY(lane.section.load_acquire() % 2 != 0)) return false;  // pairs: lane.section
   lane.section.bump();
   base::compiler_fence();
-  // Equal: nothing is out of the ordinary, and the lane has not gone on, for it is never ahead. In a gap the collector may be writing the
-  // lane's generation, but then the state equals none.
+  // Equal: no bit above the generation is set, and the lane's generation is still the newest. In a gap the collector
+  // may be writing the lane's generation, but then kSuspended is set and the comparison fails.
   const std::uint64_t state = state_.load_acquire();  // pairs: trace.generation
   if (WEFT_LIKELY(state == lane.generation())) return true;
   leave(lane);
   return false;
 }
 
-// One section of the calling thread; null inside: not recording.
+// One section of the calling thread. False: not recording.
 class Section {
  public:
   Section() noexcept : lane_(recorder.enter()) {}

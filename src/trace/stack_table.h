@@ -4,8 +4,9 @@
 #include <cstdint>
 #include <span>
 
-// The different stacks of a generation, numbered from 1. Memory is reserved once and touched as it is used: a goroutine that a signal
-// interrupts is recorded too, perhaps in the middle of malloc, so nothing here may allocate. The owner locks.
+// The different stacks of a generation, numbered from 1. Memory is reserved once and touched as it is used. Nothing
+// here may allocate, because a goroutine is also recorded when a signal interrupts it, perhaps in the middle of malloc.
+// The owner locks.
 namespace weft::trace {
 
 class StackTable {

@@ -12,8 +12,9 @@
 #include "trace/stack_table.h"
 
 // Strings and stacks of one generation, each written once and named by a number in events.
-//   Owned by  one lock; threads keep the numbers of the stacks they met last (lane.h), so it is taken for new ones only.
-//   Bounded   what comes when they are full is number 0, "none", until the next generation.
+//   Owned by  one lock. Threads keep the numbers of the stacks they met last (lane.h), so only strings and new stacks
+//             take it.
+//   Bounded   When a table is full, further entries get number 0, "none", until the next generation.
 namespace weft::trace {
 
 class Tables {
@@ -28,7 +29,8 @@ class Tables {
   std::uint32_t stack(std::uint64_t hash, std::span<void* const> pcs) noexcept;  // also in a signal handler
   bool is_half_full() const noexcept { return is_half_full_.load_relaxed(); }
 
-  // With no other user: appends the batches of both tables, frames symbolised, and forgets all but the fixed strings.
+  // Without concurrent users: appends the batches of both tables, with symbolised frames,
+  // and forgets all but the fixed strings.
   void write_and_clear(std::uint64_t generation, std::uint64_t time, std::string& out);
   void clear();
 

@@ -9,23 +9,26 @@
 #include "trace/format.h"
 #include "trace/recorder.h"
 
-// The events of which a busy scheduler makes twelve million a second on one P (block, stop, unblock, start), as they usually are: readers know this
-// thread's P and goroutine already, the other goroutine has been mentioned in this generation, its stack has a number. They write what
-// emit.h's functions would. False: something is different, nothing was written, and emit.h has to see to it.
-//   Budget   a round trip of two goroutines takes 56 to 85 ns without its six events, so each instruction counts: inline (out of line it was 15 ns
-//            more), no copy of the place, and one reading of the clock (10 ns) for a goroutine's leaving and the next one's start, where
-//            nothing lies between. Where it is read matters: as the first thing in the function, or the last, it costs 2 ns more.
-//   _there   the most frequent, of a goroutine that does what it has done before: they call nothing, so that who has them in line and calls
-//            nothing else either saves no registers. Numbers by reference are read where they are written, not kept in registers until then.
+// Fast paths for block, stop, unblock and start, of which a busy scheduler makes twelve million a second on one P. They
+// cover the usual case: readers know this thread's P and goroutine already, the other goroutine has been mentioned in
+// this generation, and the event's stack has a number. They write what emit.h's functions would. False: the case is not
+// the usual one, nothing was written, and the caller must use emit.h.
+//   Budget   A round trip of two goroutines takes 56 to 85 ns without its six events, so each instruction counts.
+//            Therefore: inline (out of line it was 15 ns more), no copy of the place, and one reading of the clock (10
+//            ns) for a goroutine's leaving and the next one's start if nothing lies between. Where the clock is read
+//            matters: as the first or the last thing in the function it costs 2 ns more.
+//   _there   The most frequent case: a goroutine does what it has done before. These functions call nothing, so a
+//            function that inlines them and makes no other call saves no registers. Numbers passed by reference are
+//            read where they are written, instead of being kept in registers until then.
 namespace weft::trace {
 
 class UsualEvent {
  public:
-  // Where the thread is; g null: in the scheduler.
+  // The thread's P and goroutine; g null: the thread is in the scheduler.
   UsualEvent(const Mark* p, const Mark* g) noexcept {
     if (WEFT_LIKELY(enter()) && WEFT_UNLIKELY(!lane_->known.p_runs(p) || !lane_->known.g_runs(g))) give_up();
   }
-  // In a goroutine. If it is known to run here, so is the P (KnownPlace).
+  // In goroutine g. If g is known to run here, so is the P (KnownPlace).
   explicit UsualEvent(const Mark& g) noexcept {
     if (WEFT_LIKELY(enter()) && WEFT_UNLIKELY(!lane_->known.g_runs(&g))) give_up();
   }
@@ -40,13 +43,13 @@ class UsualEvent {
     Lane::Written& open = lane_->open();
     return WEFT_LIKELY(open.at < open.limit) ? &open : nullptr;
   }
-  // The other goroutine has been mentioned in this generation, and is in that state.
+  // The other goroutine, whose word this is, has been mentioned in this generation and is in that state.
   bool knows(std::uint64_t word, format::GoStatus state) const noexcept { return Word::is(word, lane_->marked, state); }
   // The stack's number; 0: not known.
   std::uint32_t find(const FrameChain& chain, ChainHint& hint) const noexcept {
     return lane_->chains.find(chain.frame, chain.high, hint);
   }
-  // In line, and only where it was last.
+  // Inline, and looks only at the hint's entry.
   const std::uint32_t* find_there(const FrameChain& chain, ChainHint hint) const noexcept {
     return lane_->chains.find_there(chain.frame, chain.high, hint);
   }
@@ -56,8 +59,8 @@ class UsualEvent {
   }
   void leave_goroutine() noexcept { lane_->known.forget_g(); }
 
-  // An event consists of numbers, and counts when all of them are there and `Written::at` is behind them. The first two: what, and how much
-  // later than the event before.
+  // An event is a row of numbers. It counts once all of them are written and `Written::at` is behind them. The first
+  // two: the event's type, and how much later it is than the event before.
   unsigned char* put(unsigned char* at, format::Event event, std::uint64_t ticks) noexcept {
     const std::uint64_t now = Recorder::time_of(ticks);
     std::uint64_t later = now - lane_->last_time;
@@ -68,15 +71,15 @@ class UsualEvent {
     if (WEFT_LIKELY(static_cast<std::int64_t>(later) > 0)) {
       lane_->last_time = now;
     } else {
-      later = 0;  // the ticks are older
+      later = 0;  // the ticks are older than the event before
     }
     *at++ = static_cast<unsigned char>(event);
     return put(at, later);
   }
   static unsigned char* put_at_once(unsigned char* at, format::Event event) noexcept {
-    return put_bytes(at, static_cast<std::uint32_t>(event), 2);  // half as much would go through a register
+    return put_bytes(at, static_cast<std::uint32_t>(event), 2);  // a 16-bit constant would go through a register
   }
-  // format::put_varint, with the sizes that occur in one store.
+  // format::put_varint(), but the usual sizes take one store.
   static unsigned char* put(unsigned char* at, std::uint64_t value) noexcept {
     if (value < 1u << 7) return put_bytes(at, static_cast<std::uint8_t>(value), 1);
     if (value < 1u << 14)
@@ -86,7 +89,7 @@ class UsualEvent {
           at, static_cast<std::uint32_t>((value & 0x7f) | 0x8080 | (value << 1 & 0x7f00) | (value << 2 & 0x7f0000)), 3);
     return format::put_varint(at, value);
   }
-  static unsigned char* put(unsigned char* at, Reason reason) noexcept {  // one byte: there are not so many
+  static unsigned char* put(unsigned char* at, Reason reason) noexcept {  // one byte: there are few reasons
     return put_bytes(at, static_cast<std::uint8_t>(reason_string(reason)), 1);
   }
   // The sequence number: its bytes are in the word.
@@ -99,7 +102,7 @@ class UsualEvent {
   }
 
  private:
-  // There is room for more than is used.
+  // Stores all of `bytes`, of which `used` count: there is room for more than is used.
   template <class Bytes>
   static unsigned char* put_bytes(unsigned char* at, Bytes bytes, int used) noexcept {
     static_assert(std::endian::native == std::endian::little);
@@ -120,7 +123,7 @@ class UsualEvent {
   Lane* lane_ = nullptr;
 };
 
-// kGoBlock: it waits; kGoStop: it could go on.
+// kGoBlock: the goroutine waits; kGoStop: it could go on.
 __attribute__((always_inline)) inline bool usual_leave(format::Event event, Mark* g, Reason reason,
                                                        const FrameChain& chain, ChainHint& hint) noexcept {
   UsualEvent it(*g);
@@ -153,7 +156,7 @@ __attribute__((always_inline)) inline bool write_unblock(UsualEvent& it, const s
   woken->word.store_relaxed(next);
   return true;
 }
-// By anybody.
+// From any thread, in a goroutine or not.
 __attribute__((always_inline)) inline bool usual_unblock(const Mark* p, const Mark* g, const FrameChain& chain,
                                                          ChainHint& hint, Mark* woken, std::uint64_t id) noexcept {
   UsualEvent it(p, g);
@@ -162,7 +165,7 @@ __attribute__((always_inline)) inline bool usual_unblock(const Mark* p, const Ma
   if (WEFT_LIKELY(chain.frame != nullptr) && WEFT_UNLIKELY((stack = it.find(chain, hint)) == 0)) return false;
   return write_unblock(it, stack, woken, id);
 }
-// By a goroutine from where it has done so before: calls nothing.
+// From a goroutine, at a place where it has unblocked before: calls nothing.
 __attribute__((always_inline)) inline bool usual_unblock_there(const Mark* g, const FrameChain& chain, ChainHint hint,
                                                                Mark* woken, const std::uint64_t& id) noexcept {
   UsualEvent it(*g);
@@ -171,7 +174,7 @@ __attribute__((always_inline)) inline bool usual_unblock_there(const Mark* g, co
   return WEFT_LIKELY(stack != nullptr) && write_unblock(it, *stack, woken, id);
 }
 
-// `at_once`: after the one before has left, without a search; else the clock is read.
+// `at_once`: right after the goroutine before has left, without a search for work; the clock is not read again.
 __attribute__((always_inline)) inline bool usual_start(const Mark* p, Mark* started, std::uint64_t id,
                                                        bool at_once) noexcept {
   using enum format::GoStatus;
@@ -190,7 +193,8 @@ __attribute__((always_inline)) inline bool usual_start(const Mark* p, Mark* star
   return true;
 }
 
-// usual_leave() for kGoBlock and usual_start() in one, of a goroutine that has waited there before: calls nothing.
+// usual_leave() for kGoBlock and usual_start() in one, for a goroutine that has waited at this place before:
+// calls nothing.
 __attribute__((always_inline)) inline bool usual_switch_there(Mark* g, const Reason& reason, const FrameChain& chain,
                                                               ChainHint hint, Mark* started,
                                                               const std::uint64_t& id) noexcept {

@@ -17,7 +17,7 @@ using enum format::GoStatus;
 
 constexpr std::uint8_t bits(format::GoStatus state) { return static_cast<std::uint8_t>(state); }
 
-// Of each size, and where it changes.
+// Numbers of each encoded size, and around each change of size.
 std::vector<std::uint64_t> numbers() {
   std::vector<std::uint64_t> all;
   for (unsigned shift = 0; shift < 25; ++shift)
@@ -75,7 +75,7 @@ TEST(UsualEvent, writes_a_sequence_number_as_any_other) {
   }
 }
 
-// How much later, by what is written; `ticks` so many units of time after the event before.
+// The difference in time that is written for an event so many units after the one before.
 std::uint64_t written_time(UsualEvent& it, std::int64_t units) {
   const std::uint64_t now = os::ticks(), many = 1 << 20;
   const std::uint64_t ticks_per_unit = many / (Recorder::time_of(now + many) - Recorder::time_of(now));
@@ -94,7 +94,7 @@ TEST(UsualEvent, writes_how_much_later_it_is_and_never_goes_back) {
   recorder.prepare({});
   recorder.begin_session();
   ASSERT_TRUE(Section());
-  if (UsualEvent it(nullptr, nullptr); it) {  // else sections need a fence here
+  if (UsualEvent it(nullptr, nullptr); it) {  // false where sections need a fence
     const std::uint64_t& last = os::current_lane()->last_time;
     for (const std::uint64_t later : numbers()) {
       const std::uint64_t before = last;
@@ -110,10 +110,10 @@ TEST(UsualEvent, writes_how_much_later_it_is_and_never_goes_back) {
   recorder.end_generation(true, false);
 }
 
-// Also where the thread has recorded in a longer one before.
+// Also if the thread has recorded in a longer session before.
 TEST(Recorder, times_are_counted_from_the_beginning_of_the_session) {
   recorder.prepare({});
-  std::thread([] {  // whose lane is as new
+  std::thread([] {  // a new thread, whose lane is as new
     for (const int length_us : {20'000, 0}) {
       recorder.begin_session();
       const std::uint64_t before = recorder.now_in_session();
@@ -175,7 +175,7 @@ TEST(KnownPlace, nothing_runs_in_a_call) {
   EXPECT_EQ(known.p(), nullptr);
   known.start_p(&other);
   EXPECT_TRUE(known.p_runs(&other));
-  EXPECT_TRUE(known.g_in_call());  // until its end is told
+  EXPECT_TRUE(known.g_in_call());  // until its end is recorded
   EXPECT_FALSE(known.g_runs(&g));
   known.forget_g();
   known.start_g(&g);

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Programs, compiled with the right flags against the library.
+# Compiles programs with the right flags against the library.
 
 is_source() { [[ $1 =~ \.(cpp|cc|cxx|c\+\+|C|CPP)$ ]]; }
 
-# Is this a flag for the compiler, for `weft run`, which has no reason to take others?
+# Is this a compiler flag that `weft run` takes?
 is_compiler_flag() {
   [[ $1 =~ ^-(O[0-3sgz]?|Ofast|g.*|[DUILlWfm].+|std=.+|pthread|pedantic|w|v|static|pipe|s|isystem.*|include.*)$ ]]
 }
 
 takes_value() { [[ $1 =~ ^-(o|I|D|U|L|l|x|T|u|z|isystem|include|imacros|iquote|idirafter|MF|MT|MQ|Xlinker|Xclang|Xassembler|Xpreprocessor|-param|arch|target)$ ]]; }
 
-# compile OUTPUT LINK? ARGUMENTS...: the compiler with weft's flags around the user's, which win.
+# compile OUTPUT LINK? ARGUMENTS...: runs the compiler with weft's flags around the user's, which win.
 compile() {
   local output=$1 link=$2 tail=() checks='' shared='' argument arguments=()
   shift 2
-  # Libraries come after what needs them, wherever the user named them.
+  # Libraries come after the objects that need them, wherever the user named them.
   for argument; do
     if [[ $argument == -l?* ]]; then tail+=("$argument"); else arguments+=("$argument"); fi
     [[ $argument != -shared ]] || shared=-fPIC
   done
   entry_checks "$@" && checks=$entry_flags
   if [[ -n $shared && $link == yes ]]; then
-    # Checks go on to the program's runtime; what else the library calls of weft is the program's, too.
+    # The library's checks, and its other calls of weft, go to the program's runtime.
     local forwarding=${weft_library%.a}_shared.a
     if [[ -f $forwarding ]]; then
       tail+=("$forwarding")
@@ -38,7 +38,7 @@ compile() {
   $cxx -std=c++20 -O2 -g $weft_flags $shared $checks $preempt_flags -I"$weft_include" -pthread "${arguments[@]}" ${output:+-o "$output"} "${tail[@]}"
 }
 
-# Was it the flags rather than the program? Then that is bad use.
+# Did the compiler refuse the flags rather than the program? Then that is bad use.
 blame_flags() {
   local command=$1
   shift

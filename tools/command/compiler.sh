@@ -12,7 +12,7 @@ compiler_is_usable() {
   if [[ $("${words[@]}" --version 2>/dev/null) == *clang* ]]; then ((major >= 16)); else ((major >= 12)); fi
 }
 
-# newest_clang: a clang++ >= 16 that is installed, newest first; fails if there is none.
+# newest_clang: prints the newest installed clang++ >= 16; fails if there is none.
 newest_clang() {
   local version
   for version in {24..16}; do
@@ -44,7 +44,8 @@ find_compiler() {
   cxx=$(newest_clang)
 }
 
-# need_compiler COMMAND: sets cxx. If the compiler is missing, the rest of the build tools will be, too: one installation.
+# need_compiler COMMAND: sets cxx. If there is no compiler, the other build tools are missing, too: one installation for
+# all of them.
 need_compiler() {
   find_compiler || {
     want g++ "the C++ compiler"

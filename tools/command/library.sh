@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# The library, built where and when it is needed.
+# Builds the library where and when it is needed.
 
 # Where builds go: build/ in the tree, or the user's cache if that cannot be written.
 find_build_root() {
@@ -17,8 +17,8 @@ find_build_root() {
   mkdir -p -- "$build_root" || die "cannot write to $build_root; set WEFT_BUILD_DIR to a directory that can be written"
 }
 
-# ninja_build DIR [NINJA ARGUMENTS]: with ninja's own progress on a terminal, with a line every tenth otherwise; what
-# was printed is kept in DIR/build.log.
+# ninja_build DIR [NINJA ARGUMENTS]: shows ninja's own progress on a terminal, and a line every tenth otherwise. The
+# output is kept in DIR/build.log.
 ninja_build() {
   local dir=$1 status=0
   shift
@@ -45,7 +45,7 @@ configure() {
   shift 2
   mkdir -p -- "$dir"
   local cc=${CC:-}
-  # The C compiler that belongs to the C++ compiler: a machine may have only one of the two families.
+  # The C compiler that belongs to the C++ compiler, because a machine may have only one of the two families.
   [[ -n $cc || -z ${cxx:-} ]] || cc=$(sed -e 's/clang++/clang/' -e 's/g++/gcc/' <<<"$cxx")
   if ! (cd -- "$source_tree" && CXX=${cxx:-} CC=$cc cmake --preset "$preset" -B "$dir" "$@") >"$dir/configure.log" 2>&1; then
     cat -- "$dir/configure.log" >&2
@@ -53,7 +53,7 @@ configure() {
   fi
 }
 
-# sanitizer_preset FLAGS...: the build of the library that such a program needs: release, asan or tsan.
+# sanitizer_preset FLAGS...: prints the build of the library that such a program needs: release, asan or tsan.
 sanitizer_preset() {
   local flag one preset=release
   for flag; do
@@ -69,7 +69,8 @@ sanitizer_preset() {
   echo "$preset"
 }
 
-# need_installed_library PRESET: with the plain library a sanitizer is not told of goroutine switches, and its reports are false.
+# need_installed_library PRESET: loads the weft.env of that library. A sanitizer needs its own, because the plain
+# library does not tell it of goroutine switches, and its reports would be false.
 need_installed_library() {
   local variant='' env
   [[ $1 == release ]] || variant=-$1
@@ -89,13 +90,14 @@ need_installed_library() {
     die "$weft_library was built by $weft_compiler, and sanitizers of two compilers do not mix: set CXX to such a compiler"
 }
 
-# The library for a program compiled with the given flags: leaves its weft.env loaded. Nothing is started if it is fresh.
+# need_library COMMAND FLAGS...: builds the library for a program compiled with the flags and loads its weft.env. Starts
+# nothing if the library is fresh.
 need_library() {
   local command=$1 preset dir stamp
   shift
   preset=$(sanitizer_preset "$@") || exit 1
   if [[ $preset == tsan ]]; then
-    # gcc's ThreadSanitizer knows no goroutine switches worth the name: program and library are clang's.
+    # gcc's ThreadSanitizer hardly supports goroutine switches, so program and library are built by clang.
     newest_clang >/dev/null || need_clang "$command"
     [[ ${CXX:-clang} == *clang* ]] || die "-fsanitize=thread needs clang++ >= 16; CXX is $CXX"
     [[ -n ${CXX:-} ]] || cxx=$(newest_clang)
@@ -104,7 +106,8 @@ need_library() {
     need_installed_library "$preset"
     return
   fi
-  # A compiler of one's own has builds of its own, but the newest clang shares that of the tests; tsan is always clang's.
+  # A compiler chosen by $CXX gets its own build directory. The newest clang shares that of the tests;
+  # tsan is always clang's.
   if [[ $preset == release && -n ${CXX:-} && ${cxx##*/} == "$(newest_clang)" ]]; then preset=clang; fi
   dir=$build_root/$preset
   [[ -z ${CXX:-} || $preset == tsan || $preset == clang ]] || dir+=-${cxx//[^[:alnum:]+._-]/_}

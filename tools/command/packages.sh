@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Debian packages: what is missing, what for, and how it gets here.
+# Debian packages: which are missing, what for, and how to install them.
 
 have() { command -v -- "$1" >/dev/null 2>&1; }
 
@@ -11,10 +11,10 @@ want() {
   reasons+=("$2")
 }
 
-# Is there such a package, as far as this machine can know?
+# Does this package exist, as far as this machine can know?
 apt_has() { ! have_package_lists || [[ $(apt-cache policy -- "$1" 2>/dev/null) =~ Candidate:\ [0-9] ]]; }
 
-# Installs what was wanted; as root, or by sudo, or not at all but with the command that would.
+# Installs the wanted packages, as root or with sudo. If neither is possible, prints the command that would.
 install_wanted() {
   ((${#wanted[@]})) || return 0
   local i sudo='' command
@@ -35,7 +35,7 @@ install_wanted() {
     die "installing packages needs root, and sudo wants a password where nobody can type one. Run:"$'\n'"  $command"
   fi
   say "installing with ${sudo}apt-get"
-  # The package lists of a fresh machine are empty or old; refresh them only if they do not do.
+  # The package lists of a fresh machine are empty or old. They are refreshed only if the installation fails.
   if ! { have_package_lists && apt_get install -y --no-install-recommends "${wanted[@]}"; }; then
     { apt_get update && apt_get install -y --no-install-recommends "${wanted[@]}"; } || {
       tail -n 20 -- "$apt_log" >&2
@@ -49,7 +49,7 @@ install_wanted() {
 
 have_package_lists() { ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1; }
 
-# apt-get by whatever right there is, its chatter reduced to a line every ten packages.
+# Runs apt-get as root or with sudo, and reduces its output to a line every ten packages.
 apt_log=${TMPDIR:-/tmp}/weft-apt-$$.log
 apt_get() {
   local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 -q)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Checks for preemption: at function entry (-fsplit-stack), and in loops (tools/compiler). preempt is what was asked for,
-# preempt_flags what the compiler takes for it. Without checks a goroutine that computes loses its P all the same, only later.
+# Checks for preemption: at function entry (-fsplit-stack), and in loops (tools/compiler). preempt is the kind asked
+# for, preempt_flags are the compiler's flags for it. Without checks a goroutine
+# that computes loses its P all the same, only later.
 
 # The second keeps exceptions as fast as without checks (cmake/WeftFlags.cmake).
 entry_flags='-fsplit-stack -freorder-blocks-and-partition'
@@ -15,7 +16,7 @@ set_preempt() {
   esac
 }
 
-# plugin_package: what the compiler in use needs to build plugins, if it is missing.
+# plugin_package: prints the package that the compiler in use needs to build plugins, if it is missing.
 plugin_package() {
   local major
   # shellcheck disable=SC2086
@@ -30,8 +31,8 @@ plugin_package() {
   fi
 }
 
-# entry_checks FLAGS...: may checks at function entry be compiled in? gold and lld make each of them fire at each call, and clang
-# refuses every function of variable arguments.
+# entry_checks FLAGS...: may checks at function entry be compiled in? gold, lld and mold make each of them fire at each
+# call, and clang refuses every function of variable arguments.
 entry_checks() {
   local flag
   [[ $preempt == entry || $preempt == loops ]] || return 1
@@ -48,7 +49,7 @@ entry_checks() {
   done
 }
 
-# need_plugin COMMAND: after need_library. Without the plugin programs are compiled all the same, and it is said so.
+# need_plugin COMMAND: after need_library. Without the plugin, programs are compiled all the same, and the user is told.
 need_plugin() {
   local dir package
   [[ $preempt == loops ]] || return 0

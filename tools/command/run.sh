@@ -33,7 +33,7 @@ command_run() {
   need_library run "${flags[@]}"
   need_plugin run
 
-  # One entry for each program and set of flags; fresh if the library and every file that was read are the same.
+  # One entry for each program and set of flags. It is fresh if the library and every file that was read are unchanged.
   local key entry state work status=0
   key=$(printf '%s\0' "$(realpath -- "$program")" "$weft_library" "$cxx" "$preempt $preempt_flags" "${flags[@]}" | sha256sum)
   entry=$build_root/run/${key:0:20}
@@ -49,15 +49,15 @@ command_run() {
       exit "$status"
     }
     printf '%s\n' "$state" >"$work/state"
-    # The dependency file is make's: `target: file file \`, with space, # and $ in names escaped.
+    # The dependency file has make's syntax: `target: file file \`, with space, # and $ in names escaped.
     sed -e '1s/^[^:]*: *//' -e 's/\\$//' -e 's/\\ /\x01/g' "$work/deps" | tr -s ' ' '\n' |
       sed -e 's/\x01/ /g' -e 's/\\#/#/g' -e 's/\$\$/$/g' -e '/^$/d' |
       sort -u | tr '\n' '\0' | xargs -0 -r realpath -z -- | xargs -0 -r sha256sum -- >"$work/files"
     rm -rf -- "$entry.old.$$"
     [[ ! -e $entry ]] || mv -T -- "$entry" "$entry.old.$$" 2>/dev/null || true
-    mv -T -- "$work" "$entry" 2>/dev/null || entry=$work # somebody else was faster: run our own
+    mv -T -- "$work" "$entry" 2>/dev/null || entry=$work # another process was faster: run our own
     rm -rf -- "$entry.old.$$"
-    # Forget what has not been compiled for a month.
+    # Removes entries that have not been compiled for a month.
     find "$build_root/run" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf -- {} + 2>/dev/null || true
   fi
   unset WEFT_BUILD_DIR WEFT_JOBS WEFT_NO_INSTALL WEFT_LOG_BUILDS

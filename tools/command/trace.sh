@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # `weft trace`.
 
-# Is the trace viewer newer than all it is made of?
+# Is the trace viewer newer than all its sources?
 tools_are_fresh() {
   [[ -x $1/weft-tools && -f $1/stamp ]] &&
     [[ -z $(cd -- "$source_tree" && find tools/weft tools/trace_reader tools/viewer src/trace/format.h cmake CMakeLists.txt \

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# What the weft command says, and how it gives up.
+# The messages of the weft command, and how it gives up.
 
 say() { printf 'weft: %s\n' "$*" >&2; }
 die() {
   say "$*"
   exit 1
 }
-# bad_use COMMAND MESSAGE: what was wrong, how it is used, exit 2.
+# bad_use COMMAND MESSAGE: prints what was wrong and the usage, exit 2.
 bad_use() {
   say "$2"
   if [[ -n $1 ]]; then

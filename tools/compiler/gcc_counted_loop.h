@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Part of gcc_plugin.cc, which has included GCC's headers: loops whose number of rounds is known before they start.
-//   Why        a loop of five instructions is a fifth slower with a check in each round. If it counts its rounds down in chunks, with
-//              the check between two chunks, each round is as long as before: the count takes the place of the exit's compare.
-//   Shape      before  rounds = how often it goes round;  now = min(rounds, chunk);  later = rounds - now;  left = now + 1
-//              exit    if (--left != 0) go round;  if (later == 0) leave;  check;  left = min(later, chunk);  later -= left;  go round
-//   Only       innermost loops that call nothing and have few statements: elsewhere a check costs little, or the rounds may be long.
+//   Why        A loop of five instructions is a fifth slower with a check in each round. If it counts its rounds down
+//              in chunks, with the check between two chunks, each round is as long as before, because the count takes
+//              the place of the exit's compare.
+//   Shape      before  rounds = number of rounds;  now = min(rounds, chunk);  later = rounds - now;  left = now + 1
+//              exit    if (--left != 0) go round;  if (later == 0) leave;  check;  left = min(later, chunk);
+//                      later -= left;  go round
+//   Only       Innermost loops that call nothing and have few statements. Elsewhere a check costs little, or the rounds
+//              may be long.
 #pragma once
 
 class CountedLoop {
  public:
-  // False: it cannot be known how often the loop goes round, or not cheaply. Nothing is changed. Needs scev_initialize().
+  // False: the number of rounds cannot be known, or not cheaply. Nothing is changed. Needs scev_initialize().
   static bool understand(class loop* loop, long chunk, CountedLoop* result) {
     if (loop->inner != nullptr || loop->latch == nullptr || EDGE_COUNT(loop->header->preds) != 2) return false;
     edge in;
@@ -95,7 +98,7 @@ class CountedLoop {
   }
 
  private:
-  // How often the loop goes round before it leaves by this exit, computed before it starts; null: not known, or costly.
+  // The number of rounds before the loop leaves by this exit, computed before it starts; null: not known, or costly.
   static tree rounds_until(class loop* loop, edge exit) {
     if ((exit->flags & EDGE_COMPLEX) != 0 || !dominated_by_p(CDI_DOMINATORS, loop->latch, exit->src)) return NULL_TREE;
     gimple_stmt_iterator last = gsi_last_bb(exit->src);
@@ -143,7 +146,7 @@ class CountedLoop {
     return true;
   }
 
-  // What the exit compared: nobody would find out any more that it is of no use.
+  // Removes the variable that the exit compared, because no later pass would find out that it is of no use.
   void remove_if_it_only_counted(tree name) {
     if (TREE_CODE(name) != SSA_NAME) return;
     gimple* step = SSA_NAME_DEF_STMT(name);

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: MIT
 // GCC plugin: preemption checks on loop back-edges, and at function entries where there is no -fsplit-stack.
-//   Check      compare of the stack pointer with the thread's guard, a jump that is never expected, and far away a call of
-//              weft_preempt_check (src/arch/preempt_check.h). One fused instruction pair, no register, no counter.
-//   When       the last pass on GIMPLE: loops are vectorised, unrolled and split by then, and what RTL passes still do
-//              (-funroll-loops) copies a check together with its loop.
-//   Where      at the *start* of the block a back-edge leaves, so that the compare which ends the block stays next to the
-//              arithmetic it may share flags with, and so that any kind of edge (abnormal, exception) can be covered.
-//              Every cycle of the function has a back-edge of the depth-first search, irreducible ones too.
-//   Skipped    loops that run at most `budget` statements, inner loops included: a nest of short loops multiplies. With
-//              -fsplit-stack also loops that call a function of this file on every way round: it has the same check.
-//   Chunks     tight loops that know how often they go round have the check between chunks of rounds (gcc_counted_loop.h).
-//   Leaves     with -fsplit-stack functions without loops that call nothing lose their check at entry: they end by themselves, and
-//              who calls them for ever has a loop, or is a function that calls something.
-//   Red zone   is turned off for the file: the cold call writes below the stack pointer.
+//   Check      A compare of the stack pointer with the thread's guard, a jump that is predicted not taken, and out of
+//              line a call of weft_preempt_check (src/arch/preempt_check.h). One fused instruction pair, no register,
+//              no counter.
+//   When       The last pass on GIMPLE. By then loops are vectorised, unrolled and split, and later RTL passes
+//              (-funroll-loops) copy a check together with its loop.
+//   Where      At the *start* of the block a back-edge leaves. So the compare that ends the block stays next to the
+//              arithmetic it may share flags with, and any kind of edge (abnormal, exception) can be covered. Every
+//              cycle of the function has a back-edge of the depth-first search, irreducible ones too.
+//   Skipped    Loops that run at most `budget` statements, inner loops included, because a nest of short loops
+//              multiplies. With -fsplit-stack also loops that call a function of this file on every way round, because
+//              it has the same check.
+//   Chunks     Tight loops that know their number of rounds have the check between chunks of rounds
+//              (gcc_counted_loop.h).
+//   Leaves     With -fsplit-stack, functions that have no loop and call nothing lose their check at entry. They end by
+//              themselves, and a function that calls them for ever has a loop or calls something, so it has a check.
+//   Red zone   is turned off for the file, because the cold call writes below the stack pointer.
 // Arguments (-fplugin-arg-weft_preempt-NAME): `entry` checks function entries as well; `budget=N` (statements, default
-// 20000; 0 checks every loop); `chunk=N` (rounds of a tight loop between two checks, if not as many as the budget allows; 0 checks
-// each round); `verbose` tells what was done to each function.
+// 20000; 0 checks every loop); `chunk=N` (rounds of a tight loop between two checks, if not as many as the budget
+// allows; 0 checks each round); `verbose` tells what was done to each function.
 #include <unordered_set>
 
 #include <gcc-plugin.h>
@@ -47,7 +50,7 @@
 #include <target.h>
 // clang-format on
 
-int plugin_is_GPL_compatible;  // looked for by GCC: the plugin may be combined with it (MIT may)
+int plugin_is_GPL_compatible;  // GCC looks for this name: the plugin may be combined with GCC (MIT may)
 
 namespace {
 
@@ -55,19 +58,19 @@ namespace {
 
 struct Settings {
   long budget = 20000;
-  long chunk = -1;  // as the budget allows
+  long chunk = -1;  // -1: as the budget allows
   bool entry = false;
   bool verbose = false;
 };
 Settings settings;
 
-constexpr long kCallCost = 20;  // a call is no shorter than that, and has checks of its own if it is long
+constexpr long kCallCost = 20;  // a call takes at least that long, and has its own checks if it is long
 constexpr long kUnbounded = 1L << 40;
-constexpr long kTight = 24;            // statements of a round: a check would be felt
-constexpr unsigned kSmallFrame = 256;  // bytes: what is left below any check has room for it
+constexpr long kTight = 24;            // statements of a round: a check would cost noticeably
+constexpr unsigned kSmallFrame = 256;  // bytes: every check leaves that much room below the stack pointer
 constexpr const char* kNoChecks = "weft_no_preempt_checks";
 
-// The processor compiled for, which is not always the one the plugin runs on.
+// The target processor, which is not always the one the plugin runs on.
 #if defined(WEFT_TARGET_x86_64)
 constexpr const char* kCompare = "cmpq\t%%fs:0x70, %%rsp";
 constexpr const char* kBelow = "=@ccb";
@@ -116,7 +119,7 @@ gasm* build_call() {
   return build_asm(kCall, nullptr, clobbers);
 }
 
-// Divides `block` after its labels: compare and jump in the first part, all else in the second, the call far away.
+// Divides `block` after its labels: compare and jump in the first part, all else in the second, the call out of line.
 void insert_check(basic_block block) {
   tree below = make_ssa_name(integer_type_node);
   gasm* compare = build_compare(below);
@@ -154,10 +157,10 @@ bool calls_something(function* fun) {
   return false;
 }
 
-// Functions that have been compiled and begin with -fsplit-stack's check.
+// The functions compiled so far that begin with -fsplit-stack's check.
 std::unordered_set<unsigned> checked_functions;
 
-// Does the function called begin with -fsplit-stack's check for certain? One that another object may replace does not.
+// Does the called function begin with -fsplit-stack's check for certain? Not if another object may replace it.
 bool calls_checked_function(gimple* statement) {
   if (!flag_split_stack || !is_real_call(statement)) return false;
   tree callee = gimple_call_fndecl(statement);
@@ -175,7 +178,7 @@ bool calls_checked_function(basic_block block) {
   return false;
 }
 
-// Ends by itself, and soon, without much stack.
+// The function ends by itself, and soon, without much stack.
 bool is_small_leaf(function* fun) {
   if (fun->calls_alloca || fun->stdarg || calls_something(fun) || mark_dfs_back_edges(fun)) return false;
   unsigned HOST_WIDE_INT bytes = 0;
@@ -193,7 +196,7 @@ void leave_out_entry_check(function* fun) {
   DECL_ATTRIBUTES(fun->decl) = tree_cons(get_identifier("no_split_stack"), NULL_TREE, DECL_ATTRIBUTES(fun->decl));
 }
 
-// A round takes about as long as it has statements: nothing is called, no block is copied.
+// A round takes about as long as it has statements: it calls nothing and copies no block of memory.
 bool is_plain(class loop* loop) {
   basic_block* blocks = get_loop_body(loop);
   bool plain = true;
@@ -210,7 +213,7 @@ bool is_plain(class loop* loop) {
   return plain;
 }
 
-// A block that must not be divided at its start: what a second return (setjmp) comes back to, and GCC's own dispatcher.
+// A block that must not be divided at its start: the target of a second return (setjmp), and GCC's own dispatcher.
 bool is_fixed(basic_block block) {
   gimple_stmt_iterator start = gsi_start_nondebug_after_labels_bb(block);
   if (gsi_end_p(start) || !is_gimple_call(gsi_stmt(start))) return false;
@@ -220,14 +223,14 @@ bool is_fixed(basic_block block) {
 
 long saturating_product(long a, long b) { return a != 0 && b > kUnbounded / a ? kUnbounded : a * b; }
 
-// What each loop may run without a check, in statements.
+// The number of statements each loop may run without a check.
 class LoopCosts {
  public:
   explicit LoopCosts(function* fun) {
     if (current_loops == nullptr) return;
     calculate_dominance_info(CDI_DOMINATORS);
     if (loops_state_satisfies_p(LOOPS_NEED_FIXUP)) fix_loop_structure(nullptr);
-    costs_.safe_grow_cleared(number_of_loops(fun));  // first of what is in the loop itself
+    costs_.safe_grow_cleared(number_of_loops(fun));  // at first, of the statements in the loop itself
     basic_block block;
     FOR_EACH_BB_FN(block, fun) { costs_[block->loop_father->num] += cost_of(block); }
     for (class loop* loop : loops_list(fun, LI_FROM_INNERMOST)) {
@@ -291,7 +294,7 @@ class PreemptPass : public gimple_opt_pass {
     }
     find_back_edges(fun, &sources, &edges, chunks ? &counted : nullptr, &skipped);
     if (chunks) scev_finalize();
-    free_dominance_info(CDI_DOMINATORS);  // not kept up from here on
+    free_dominance_info(CDI_DOMINATORS);  // not kept up to date from here on
     for (CountedLoop& loop : counted) sources.safe_push(loop.divide());
     if (chunks) loop_optimizer_finalize();
     for (edge back : edges) sources.safe_push(split_edge(back));
@@ -313,7 +316,8 @@ class PreemptPass : public gimple_opt_pass {
   }
 
  private:
-  // Blocks to check at their start, edges to check where the block cannot be, and loops to divide into chunks if `counted` is given.
+  // Finds the blocks to check at their start, the edges to check where the block cannot be divided, and, if `counted`
+  // is given, the loops to divide into chunks.
   static void find_back_edges(function* fun, auto_vec<basic_block>* sources, auto_vec<edge>* edges,
                               auto_vec<CountedLoop>* counted, unsigned* skipped) {
     if (!mark_dfs_back_edges(fun)) return;

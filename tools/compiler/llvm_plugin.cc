@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// LLVM pass plugin: preemption checks on loop back-edges, and at function entries if asked for. The reasoning stands in
-// gcc_plugin.cc, whose twin this is; what differs:
-//   When       the optimizer's last extension point. With -flto that is before the link-time passes: checks are right, but loops
-//              that only link-time inlining would open for vectorisation stay scalar.
-//   Chunks     there are none: each round of a loop has its check.
+// LLVM pass plugin: preemption checks on loop back-edges, and at function entries if asked for. The twin of
+// gcc_plugin.cc, which has the reasons. The differences:
+//   When       The optimizer's last extension point. With -flto that is before the link-time passes: checks are right,
+//              but loops that only link-time inlining would open for vectorisation stay scalar.
+//   Chunks     There are none: each round of a loop has its check.
 //   Red zone   is turned off function by function.
-//   Settings   clang gives pass plugins no arguments (an -mllvm option would come too late): the environment has them.
-//              WEFT_PREEMPT_ENTRY=1, WEFT_PREEMPT_BUDGET=N. A program's build does not need any: entry checks are switched
-//              on by the file's second name, weft_preempt_entry.so.
+//   Settings   come from the environment, because clang gives pass plugins no arguments (an -mllvm option would come
+//              too late): WEFT_PREEMPT_ENTRY=1, WEFT_PREEMPT_BUDGET=N. A program's build needs none: the file's second
+//              name, weft_preempt_entry.so, switches entry checks on.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -34,7 +34,7 @@
 
 namespace {
 
-constexpr std::uint64_t kCallCost = 20;  // a call is no shorter than that, and has checks of its own if it is long
+constexpr std::uint64_t kCallCost = 20;  // a call takes at least that long, and has its own checks if it is long
 constexpr std::uint64_t kUnbounded = std::uint64_t{1} << 40;
 constexpr const char* kNoChecks = "weft_no_preempt_checks";  // [[clang::annotate("weft_no_preempt_checks")]]
 
@@ -93,7 +93,7 @@ class PreemptPass : public llvm::PassInfoMixin<PreemptPass> {
  public:
   PreemptPass() : settings_(read_settings()) {}
 
-  static bool isRequired() { return true; }  // also in functions that are not optimised
+  static bool isRequired() { return true; }  // also for functions that are not optimised
 
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
     const bool x86 = triple_has(function, "x86_64"), aarch64 = triple_has(function, "aarch64");
@@ -125,7 +125,7 @@ class PreemptPass : public llvm::PassInfoMixin<PreemptPass> {
     return false;
   }
 
-  // What the loop may run without a check, in instructions; 0 if it gets one.
+  // The number of instructions the loop may run without a check; 0 if it gets one.
   std::uint64_t cost(const llvm::Loop& loop, llvm::ScalarEvolution& evolution, const llvm::LoopInfo& loops,
                      std::map<const llvm::Loop*, bool>& is_short) const {
     std::uint64_t body = 1;

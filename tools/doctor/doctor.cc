@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What this machine offers to weft, found out by asking the kernel itself: a version number says little in a container.
-// Prints `name  state  consequence` lines; the weft command adds compilers and test tools. No dependency on the library,
-// so that it also works where the library does not.
+// What this machine offers to weft. It asks the kernel itself, because a version number says little in a container.
+// Prints `name  state  consequence` lines; the weft command adds compilers and test tools. Does not depend on the
+// library, so that it also works where the library does not.
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -32,7 +32,7 @@
 
 namespace {
 
-// Numbers newer than Debian 12's headers; the generic ones are the same on x86-64 and aarch64.
+// Numbers that Debian 12's headers do not have; these generic ones are the same on x86-64 and aarch64.
 constexpr int kMadvGuardInstall = 102;
 constexpr long kSysIoUringSetup = 425;
 constexpr long kSysPidfdOpen = 434;
@@ -126,7 +126,7 @@ int affinity_count() {
 }
 
 struct CgroupPaths {
-  std::string v2, v1_cpu;  // the group of this process, "" if that hierarchy is not there
+  std::string v2, v1_cpu;  // the group of this process, "" if there is no such hierarchy
 };
 
 CgroupPaths cgroup_paths() {
@@ -195,7 +195,7 @@ void show_limits() {
   }
 
   int procs = affinity > 0 ? affinity : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  // As src/os/cpu_topology.h: the quota rounded up, at least 2, never more than the mask.
+  // As in src/os/cpu_topology.h: the quota rounded up, at least 2, never more than the mask.
   if (quota > 0 && quota < procs) procs = std::min(procs, std::max(2, static_cast<int>(std::ceil(quota))));
   line("default maxprocs", std::to_string(procs), "unless WEFT_MAXPROCS says otherwise");
 
@@ -216,7 +216,7 @@ void show_limits() {
 
 // --- kernel features -------------------------------------------------------------------------------------------------
 
-// Not only accepted: a touched guard page must end the process that touches it.
+// Does it guard? Accepting the call is not enough: touching the guard page must end the process.
 std::string probe_guard_install() {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* area = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -240,7 +240,7 @@ std::string probe_guard_install() {
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV ? "yes" : "no (accepted, but guards nothing)";
 }
 
-// Guards in batches: the destructive advices are allowed on oneself since Linux 6.13, by PIDFD_SELF since 6.14.
+// Guards in batches: Linux allows the destructive advices on the calling process since 6.13, by PIDFD_SELF since 6.14.
 std::string probe_process_madvise() {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* area = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

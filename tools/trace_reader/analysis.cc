@@ -18,7 +18,7 @@ constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 std::vector<std::uint32_t> longest(const Timeline& line, GoState state) {
   std::vector<std::uint32_t> spans;
   for (std::uint32_t i = 0; i < line.spans.size(); ++i) {
-    // What lasted the whole trace, or was cut by its end, says nothing about how long it takes.
+    // A span that lasted the whole trace, or was cut by its end, says nothing about how long it takes.
     if (line.spans[i].state == state && !line.spans[i].open) spans.push_back(i);
   }
   const auto longer = [&](std::uint32_t a, std::uint32_t b) {
@@ -45,7 +45,7 @@ std::uint64_t most_alive(const Timeline& line) {
   return static_cast<std::uint64_t>(most);
 }
 
-// Each goroutine in exile computes in the stead of one idle P, as long as there are idle ones.
+// Each goroutine in exile computes in place of one idle P, as long as there are idle ones.
 std::int64_t covered_by_exiles(const Timeline& line) {
   struct Change {
     std::int64_t time;

@@ -10,7 +10,7 @@
 
 namespace weft::tools {
 
-// Times of many goroutines together may be more than a number holds: then the sum stays at the largest.
+// The sum over many goroutines may exceed the number's range: then it stays at the largest value.
 inline void add_time(std::int64_t& sum, std::int64_t more) {
   if (__builtin_add_overflow(sum, more, &sum)) sum = std::numeric_limits<std::int64_t>::max();
 }
@@ -31,7 +31,7 @@ struct SpawnGroup {
   bool created = false;
   std::vector<std::uint32_t> goroutines;
   std::array<std::int64_t, kGoStates> time{};
-  Histogram latency;  // runnable until it ran
+  Histogram latency;  // from runnable to running
 };
 
 struct WaitReason {
@@ -41,7 +41,7 @@ struct WaitReason {
 };
 
 struct Analysis {
-  std::vector<SpawnGroup> groups;  // the one that ran longest first
+  std::vector<SpawnGroup> groups;  // the longest running first
   std::vector<WaitReason> waits;   // the longest sum first
   Histogram latency;
   std::vector<std::int64_t> latencies;           // ascending
@@ -49,15 +49,15 @@ struct Analysis {
   std::vector<std::uint32_t> longest_latencies;  // spans, runnable
   std::int64_t busy = 0;                         // sum over the Ps
   std::int64_t in_call = 0;
-  std::int64_t exiled = 0;   // goroutines that computed without a P, together
-  std::int64_t covered = 0;  // of the Ps' idle time: while such a goroutine computed in a P's stead
+  std::int64_t exiled = 0;   // how long goroutines computed without a P, together
+  std::int64_t covered = 0;  // the part of the Ps' idle time in which such a goroutine computed in a P's place
   std::int64_t p_time = 0;
   std::uint64_t most_alive = 0;
 };
 
 Analysis analyse(const Timeline& line);
 
-// "worker created at pool.cpp:12", made visible.
+// "worker created at pool.cpp:12", with control characters made visible.
 std::string site_text(const Timeline& line, const SpawnGroup& group);
 
 }  // namespace weft::tools

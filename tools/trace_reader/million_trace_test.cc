@@ -28,8 +28,8 @@ using tools::expect_go_reads;
 using tools::RecordedTrace;
 
 constexpr int kCount = 1'000'000;
-constexpr std::uint64_t kMany =
-    kCount - kCount / 100;  // what a spawner does that has just lost its P is done as by a plain thread
+// A spawner that has just lost its P spawns like a plain thread, for which no creation is recorded.
+constexpr std::uint64_t kMany = kCount - kCount / 100;
 
 class TraceOfAMillion : public testing::TestWithParam<int> {
  protected:

@@ -9,7 +9,7 @@
 
 namespace weft::tools {
 
-// The named stretches of time that have begun and not ended; what ends goes to the timeline's ranges.
+// The named stretches of time that have begun and not ended. A range that ends goes to the timeline's ranges.
 class OpenRanges {
  public:
   explicit OpenRanges(std::vector<Range>& ended) : ended_(ended) {}
@@ -17,7 +17,7 @@ class OpenRanges {
   void begin_task(std::uint64_t id, Range range) { tasks_[id] = range; }
   void end_task(std::uint64_t id, std::int64_t now);
   void begin_region(Range range) { regions_[range.g].push_back(range); }
-  // `unknown` is it if no begin is known: it began before the trace.
+  // Takes `unknown` as the range if no begin is known, because it began before the trace.
   void end_region(std::uint32_t g, const Range& unknown, std::int64_t now);
   void end_regions_of(std::uint32_t g, std::int64_t now);
 

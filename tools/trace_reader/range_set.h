@@ -7,10 +7,10 @@
 
 namespace weft::tools {
 
-// The ranges that are open on a goroutine or P: of each kind one at most.
+// The ranges that are open on a goroutine or P: at most one of each kind.
 class RangeSet {
  public:
-  // A Begin, Active or End event. Says what is wrong with it; empty: nothing, and it has been followed.
+  // Follows a Begin, Active or End event. Returns what is wrong with it; empty: nothing.
   std::string_view follow(trace::format::Event event, bool first_generation);
 
  private:

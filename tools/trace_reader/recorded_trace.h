@@ -26,9 +26,9 @@ struct Contents final : EventSink {
   std::string error;  // empty: the trace is valid
   std::uint64_t generations = 0, events = 0;
   std::uint64_t created = 0, started = 0, blocked = 0, unblocked = 0, calls = 0, steals = 0, stops = 0;
-  std::uint64_t gaps = 0, samples = 0;  // gaps: stretches that were lost and say so
+  std::uint64_t gaps = 0, samples = 0;  // gaps: stretches of lost events that the trace reports
   std::map<std::string, std::uint64_t> reasons;
-  std::set<std::uint64_t> goroutines;  // at the end
+  std::set<std::uint64_t> goroutines;  // alive at the end
 
   bool ok() const { return error.empty(); }
 
@@ -72,7 +72,7 @@ struct Contents final : EventSink {
   }
   std::set<std::uint64_t> call_stacks;
   std::set<std::string> call_functions, sampled_functions;
-  // "file.cc:12": the first frames of goroutines, and of those who spawned them.
+  // "file.cc:12": the first frames of goroutines, and of their spawners.
   std::set<std::string> first_lines, spawn_lines;
 
  private:
@@ -108,7 +108,7 @@ class RecordedTrace {
   }
 
  private:
-  // The child of a death test is this program started again, and finds the file by its parent's number.
+  // The child of a death test is this program started again. It finds the file by its parent's process id.
   static std::string process() {
     setenv("WEFT_TEST_PROCESS", std::to_string(getpid()).c_str(), 0);
     return std::getenv("WEFT_TEST_PROCESS");
@@ -122,7 +122,7 @@ inline bool have_go() {
   return found;
 }
 
-// Go's reader, where there is one.
+// Checks the file with Go's reader, where there is one.
 inline void expect_go_reads(const RecordedTrace& file) {
   if (!have_go()) {
     std::printf("[  NOTE    ] go is not on the PATH: Go's own reader was not asked\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // test-timeout: 400
-// Traces of processes that end badly, of sinks that are slow or full: what is there must be readable.
+// Traces of processes that end badly, and of sinks that are slow or full: what was written must be readable.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -42,8 +42,8 @@ using tools::RecordedTrace;
 
 constexpr std::int64_t kShortGenerationNs = 5'000'000;
 
-// Events, until the condition holds: fewer and fewer, for the condition may need another thread, which a busy machine keeps waiting, and all
-// of them are written and read after that.
+// Makes events until the condition holds. It makes fewer and fewer, because the condition may need another thread,
+// which a busy machine keeps waiting, and all events are written and read afterwards.
 template <class Condition>
 void keep_busy_until(Condition&& done) {
   std::atomic<bool> over{false};
@@ -92,7 +92,7 @@ TEST_F(TraceOfTheEndDeathTest, a_killed_process_leaves_whole_generations) {
               testing::KilledBySignal(SIGKILL), "");
   const Contents result = file.check();
   EXPECT_GE(result.generations, 5u);
-  if (result.ok()) expect_go_reads(file);  // else it died in the middle of writing the next one
+  if (result.ok()) expect_go_reads(file);  // else it died while it wrote the next one
 }
 
 TEST_F(TraceOfTheEndDeathTest, exit_completes_the_file) {
@@ -150,7 +150,7 @@ TEST_F(TraceOfTheEndDeathTest, a_crash_leaves_a_snapshot) {
   expect_valid(file, 1);
 }
 
-// Status 77: there are none to deny a system call with.
+// Status 77: this system has no filters to deny a system call with.
 auto ended_well_or_without_filters(bool& filters) {
   return [&filters](int status) {
     filters = !WIFEXITED(status) || WEXITSTATUS(status) != 77;
@@ -158,7 +158,7 @@ auto ended_well_or_without_filters(bool& filters) {
   };
 }
 
-// Where the kernel gives no barrier for the whole process, each section has a fence of its own.
+// Where the kernel has no barrier for the whole process, each section begins with a fence.
 TEST_F(TraceOfTheEndDeathTest, without_the_kernels_barrier_a_trace_is_valid) {
   const RecordedTrace file("no-barrier");
   bool filters = true;
@@ -208,7 +208,7 @@ TEST(FlightRecorder, writes_a_snapshot_when_the_signal_comes) {
     const std::uint64_t before = generations();
     kill(getpid(), SIGUSR1);
     keep_busy_until([&] { return generations() > before; });
-    recorder.snapshot(file.path() + ".later");  // served after the one before is complete
+    recorder.snapshot(file.path() + ".later");  // served after the snapshot before is complete
     keep_busy_until([&] { return blocking([&] { return !file.bytes().empty(); }); });
   });
   std::signal(SIGUSR1, SIG_DFL);
@@ -255,7 +255,7 @@ TEST(TraceSink, that_fills_up_keeps_whole_generations) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{500'000, before.rlim_max};  // several generations
+  const rlimit small{500'000, before.rlim_max};  // room for several generations
   run([&] {
     trace::set_generation_ns(kShortGenerationNs);
     trace::start(file.path());

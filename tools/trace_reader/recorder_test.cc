@@ -161,7 +161,7 @@ TEST_P(Trace, in_short_generations_is_valid) {
   const RecordedTrace file("generations");
   trace::set_generation_ns(1'000'000);
   std::size_t generations = 0;
-  // On a busy machine the writer does not get its turn every millisecond.
+  // On a busy machine the collector does not run every millisecond.
   for (std::chrono::milliseconds length(50); generations <= 5 && length < std::chrono::seconds(5); length *= 2) {
     run([&] {
       trace::start(file.path());
@@ -194,7 +194,7 @@ TEST_P(Trace, introduces_whoever_was_there_before) {
   });
   const Contents result = file.check();
   EXPECT_TRUE(result.ok()) << result.error;
-  EXPECT_GE(result.goroutines.size(), 50u);  // those nobody woke are there too
+  EXPECT_GE(result.goroutines.size(), 50u);  // includes those that were not woken
   EXPECT_GE(result.unblocked, 50u);
   expect_go_reads(file);
 }
@@ -207,7 +207,7 @@ TEST_P(Trace, snapshot_of_the_last_moments_is_valid) {
     wait_group sleepers;
     for (int i = 0; i < 10; ++i) sleepers.go([&] { static_cast<void>(gate.recv()); });
     trace::flight_recorder recorder(20ms);
-    // On a busy machine hardly anything may have happened in the last 20 ms: then once more.
+    // On a busy machine hardly anything may have happened in the last 20 ms: then it tries again.
     const auto snapshot = [&](const RecordedTrace& file) {
       std::uint64_t events = 0;
       for (int attempt = 0; attempt < 20 && events <= 100; ++attempt) {
@@ -280,7 +280,7 @@ TEST_P(Trace, holds_tasks_regions_logs_and_names) {
   expect_go_reads(file);
 }
 
-// All on one line each: a statement of several has several.
+// Each spawn is on one line, because a statement of several lines has several line numbers.
 TEST_P(Trace, names_the_users_line_of_each_spawn) {
   const RecordedTrace file("spawns");
   std::set<std::string> expected;
@@ -309,7 +309,7 @@ TEST_P(Trace, names_the_users_line_of_each_spawn) {
   }
 }
 
-// Code without checks that gives way to nobody; the flag is set by a goroutine behind it.
+// Code without checks that never gives way; a goroutine queued behind it sets the flag.
 __attribute__((noinline)) void compute_until(const std::atomic<bool>& flag) {
   while (!flag.load(std::memory_order_relaxed)) asm volatile("");
 }
@@ -323,7 +323,7 @@ TEST_P(Trace, shows_a_hog_that_lost_its_processor_as_computing_without_it) {
     wait_group hogs;
     for (int i = 0; i < GetParam(); ++i) hogs.go([&] { compute_until(over); });
     while (runtime::read_stats().exiles == exiles_before) this_goroutine::sleep_for(1ms);
-    this_goroutine::sleep_for(20ms);  // of exile at least
+    this_goroutine::sleep_for(20ms);  // at least that long in exile
     hogs.go([&] { over = true; });
     hogs.wait();
     trace::stop();
@@ -366,7 +366,7 @@ TEST_P(Trace, shows_who_gave_way_at_a_check_as_preempted) {
       group.go([&] {
         while (!over) preempt_point();
       });
-    while (at_checks() == before) preempt_point();  // one goroutine more than there are Ps
+    while (at_checks() == before) preempt_point();  // there is one goroutine more than there are Ps
     over = true;
     group.wait();
     trace::stop();
@@ -421,7 +421,8 @@ TEST(TraceOfMany, many_goroutines_is_valid) {
   const Contents result = file.check();
   EXPECT_TRUE(result.ok()) << result.error;
   if (result.gaps == 0) {
-    // Not each one: what a spawner does that has just lost its P to the signal is done as by a plain thread.
+    // Not each one: a spawner that has just lost its P to the signal spawns like a plain thread,
+    // for which no creation is recorded.
     EXPECT_GE(result.created, static_cast<std::uint64_t>(kGoroutines - kGoroutines / 100));
     EXPECT_GE(result.started, static_cast<std::uint64_t>(kGoroutines));
   }

@@ -15,7 +15,7 @@ namespace format = trace::format;
 using format::Arg;
 using format::Event;
 
-// Arguments, without the time, of the experimental events, which are skipped.
+// The number of arguments, without the time, of the experimental events, which are skipped.
 constexpr std::array<std::uint8_t, 9> kExperimentalArguments = {3, 3, 1, 2, 2, 1, 2, 2, 1};
 
 // The events of one M in a generation, from front to back.
@@ -141,7 +141,7 @@ class Replay {
     sink_.sample(sample, last_time_);
   }
 
-  // One event of some M: of the earliest if it can go ahead, else of the first other one that can.
+  // Takes one event: the earliest M's if it can go ahead, else that of the first other M that can.
   bool step(std::vector<MachineCursor*>& heap) {
     std::pop_heap(heap.begin(), heap.end(), later);
     if (const int done = advance(*heap.back()); done != 0) {
@@ -181,7 +181,7 @@ class Replay {
            (cursor.m() == format::kNone ? "none" : std::to_string(cursor.m()));
   }
 
-  // The last element of the heap has been used: its M's next event, or one M less.
+  // The last element of the heap has been used: reads its M's next event, or removes the M.
   bool refill(std::vector<MachineCursor*>& heap) {
     MachineCursor& cursor = *heap.back();
     if (cursor.next()) {

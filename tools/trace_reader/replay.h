@@ -6,11 +6,14 @@
 
 #include "trace_reader/trace_file.h"
 
-// Puts the events of all Ms into one order by playing the scheduler: an event goes ahead when the state of its goroutine or P and its
-// sequence number allow it. What can never go ahead, or does what no scheduler may, is a fault; so replaying a trace validates it:
-//   - each goroutine and each P moves along legal transitions, and statuses repeated in later generations agree with them;
+// Puts the events of all Ms into one order by playing the scheduler. An event goes ahead when the state of its
+// goroutine or P and its sequence number allow it. An event that can never go ahead, or that does what no scheduler
+// may, is a fault. So replaying a trace validates it:
+//   - each goroutine and each P moves along legal transitions, and statuses repeated in later generations agree with
+//     them;
 //   - an M has at most one goroutine and one P, a P is on one M, a goroutine on one M;
-//   - sequence numbers have no gaps; ranges, regions and tasks are balanced; every string and stack that is named exists.
+//   - sequence numbers have no gaps; ranges, regions and tasks are balanced; every string and stack that is named
+//     exists.
 namespace weft::tools {
 
 struct Context {
@@ -38,7 +41,7 @@ class EventSink {
   ~EventSink() = default;
 };
 
-// The first fault, if any: the file's own, unless the replay breaks before the place where that one was found.
+// Returns the first fault, if any: the file's own, unless the replay breaks before the place where that one was found.
 std::optional<Fault> replay(const TraceFile& file, EventSink& sink);
 
 }  // namespace weft::tools

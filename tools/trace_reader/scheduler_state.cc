@@ -140,7 +140,8 @@ SchedulerState::Verdict SchedulerState::proc_status(OrderedEvent& event) {
   if (fresh) {
     state.status = status;
   } else if (status == ProcStatus::kSyscallAbandoned && state.status == ProcStatus::kSyscall) {
-    // About to be stolen from a call that is known; said by the thief, so it is about the M that holds it.
+    // The thief reports that it is about to steal the P from a known call.
+    // So the event is about the M that holds the P.
     if (state.m == kNone) return broken(name("P", p) + " is about to be stolen, but no M has it");
     event.args[1] = static_cast<std::uint64_t>(ProcStatus::kSyscall);
     event.context = {state.m, p, ms_[state.m].g};

@@ -24,8 +24,9 @@ class SchedulerState {
     first_generation_ = first;
   }
 
-  // Tries to go on with an event of M `m`. kWait: not now, perhaps after events of other Ms. `why` says what is wrong with kBroken
-  // and, after explain_waits(), what kWait waits for: that is asked once, waits are many.
+  // Tries to go on with an event of M `m`. kWait: not now, perhaps after events of other Ms. `why` says what is wrong
+  // with kBroken. It says what kWait waits for only after explain_waits(),
+  // because waits are many and are explained once.
   Verdict advance(OrderedEvent event, std::uint64_t m, std::string* why);
   void explain_waits() { explain_waits_ = true; }
 
@@ -41,13 +42,13 @@ class SchedulerState {
     GoStatus status = GoStatus::kBad;
     Sequence sequence;
     RangeSet ranges;
-    std::vector<std::pair<std::uint64_t, std::string>>
-        regions;  // task, name: string numbers differ between generations
+    // Task and name; names as text, because string numbers differ between generations.
+    std::vector<std::pair<std::uint64_t, std::string>> regions;
   };
   struct PState {
     ProcStatus status = ProcStatus::kBad;
     Sequence sequence;
-    std::uint64_t m = trace::format::kNone;  // who holds it
+    std::uint64_t m = trace::format::kNone;  // the M that holds it
     RangeSet ranges;
   };
   struct MState {

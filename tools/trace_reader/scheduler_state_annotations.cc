@@ -14,7 +14,7 @@ SchedulerState::Verdict SchedulerState::gc(OrderedEvent& event) {
   if (active && first_generation_) {
     if (gc_ != Gc::kUnknown) return broken("a GC is active after other GC events");
   } else if (event.type == Event::kGcBegin && gc_ == Gc::kUnknown) {
-    // The first one sets the count.
+    // The first GC sets the count.
   } else {
     if (sequence != gc_sequence_ + 1) return wait(&SchedulerState::explain_gc, event);
     if ((active || end) != (gc_ == Gc::kOn))
@@ -56,7 +56,7 @@ SchedulerState::Verdict SchedulerState::sweep(OrderedEvent& event) {
 SchedulerState::Verdict SchedulerState::task(OrderedEvent& event) {
   if (const std::string unmet = unmet_need(event); !unmet.empty()) return broken(unmet);
   if (event.type == Event::kUserTaskEnd) {
-    tasks_.erase(event.args[0]);  // may have begun before the trace
+    tasks_.erase(event.args[0]);  // the task may have begun before the trace
   } else if (!tasks_.insert(event.args[0]).second) {
     return broken(name("task", event.args[0]) + " begins but is there already");
   }
@@ -70,7 +70,7 @@ SchedulerState::Verdict SchedulerState::region(OrderedEvent& event) {
   std::pair<std::uint64_t, std::string> it{event.args[0], generation_->string(event.args[1])};
   if (event.type == Event::kUserRegionBegin) {
     regions.push_back(std::move(it));
-  } else if (!regions.empty()) {  // else it began before the trace
+  } else if (!regions.empty()) {  // else the region began before the trace
     if (regions.back() != it) {
       return broken("region \"" + it.second + "\" ends, but the innermost one is \"" + regions.back().second + "\"");
     }

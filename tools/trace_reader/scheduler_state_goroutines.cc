@@ -34,7 +34,7 @@ SchedulerState::Verdict SchedulerState::go_status(OrderedEvent& event) {
   } else if (status == GoStatus::kSyscall) {
     if (m > kLargestId) return broken(goroutine(g) + " is in a call on no M");
     const auto [at, new_m] = ms_.try_emplace(m);
-    // The first generation may tell of what its own M does; otherwise the M must be known to have it.
+    // In the first generation an M may report what it does itself; otherwise the M must be known to have the goroutine.
     const bool tells = first_generation_ && fresh && at->second.g == kNone && (new_m || m == event.context.m);
     if (at->second.g != g && !tells) {
       return broken(goroutine(g) + " is in a call on " + name("M", m) + ", which has goroutine " +
@@ -83,7 +83,7 @@ SchedulerState::Verdict SchedulerState::go_destroy_in_call(OrderedEvent& event) 
     return broken(goroutine(g) + " ends in a call but is " + status_name(gs_[g].status));
   const std::uint64_t p = event.context.p;
   if (p != kNone) {
-    // The M may disappear now, so its P is nobody's until somebody takes it.
+    // The M may disappear now, so its P belongs to no M until one takes it.
     PState& state = ps_[p];
     if (state.status != ProcStatus::kSyscall)
       return broken(name("P", p) + " is " + status_name(state.status) + ", not in call");
@@ -202,7 +202,7 @@ SchedulerState::Verdict SchedulerState::call_end(OrderedEvent& event) {
 }
 
 SchedulerState::Verdict SchedulerState::call_end_blocked(OrderedEvent& event) {
-  // The event says that the P was lost: until that has happened it cannot be its turn.
+  // The event says that the P was lost, so it has to wait until that has happened.
   if (event.context.p != kNone && ps_[event.context.p].status == ProcStatus::kSyscall) {
     return wait(&SchedulerState::explain_call_end, event);
   }

@@ -6,7 +6,7 @@
 
 #include "trace/format.h"
 
-// How faults name what they are about.
+// How the messages of faults name goroutines, Ps and Ms.
 namespace weft::tools::words {
 
 inline constexpr std::uint64_t kLargestId = trace::format::kNone >> 1;  // Go's readers take ids as signed numbers

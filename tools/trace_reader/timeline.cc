@@ -98,7 +98,7 @@ class Builder final : public EventSink {
 
   // --- goroutines ---
 
-  // Numbers of goroutines that ended may be used again: then it is a new one.
+  // The id of a goroutine that ended may be used again: then this is a new goroutine.
   std::uint32_t new_goroutine(std::uint64_t id, std::int64_t start) {
     const auto index = static_cast<std::uint32_t>(line_.goroutines.size());
     goroutine_index_[id] = index;
@@ -287,7 +287,7 @@ class Builder final : public EventSink {
     const ProcState state = kStates[event.args[1]];
     proc(event.args[0], state, state == ProcState::kIdle ? kNone : event.context.m);
     if (first_generation_) open_procs_[p]->start = 0;
-    // A goroutine may have told its status before the P it runs on did.
+    // A goroutine's status may come before that of the P it runs on.
     const std::uint32_t g = state == ProcState::kIdle ? kNoIndex : goroutine(event.context.g);
     if (g != kNoIndex && open_[g].open && open_[g].p == kNoIndex) open_[g].p = p;
   }
@@ -334,7 +334,7 @@ class Builder final : public EventSink {
         break;
       case Event::kUserLog:
         if (g != kNoIndex && generation_->string(event.args[1]) == format::reason::kExile) {
-          exiles_.insert(g);  // its next call is none
+          exiles_.insert(g);  // its next call is not a call
           break;
         }
         line_.messages.push_back({now_, g, tables_.string_id(event.args[1]), tables_.string_id(event.args[2])});
@@ -393,7 +393,7 @@ class Builder final : public EventSink {
   std::optional<std::int64_t> origin_;
   std::int64_t now_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> goroutine_index_, m_index_, p_index_;
-  std::unordered_set<std::uint32_t> exiles_;  // about to be
+  std::unordered_set<std::uint32_t> exiles_;  // about to become exiles
   std::vector<GoSpan> open_;                  // the current span of each goroutine
   std::vector<std::optional<ProcSpan>> open_procs_;
   std::unordered_map<std::uint64_t, std::uint32_t> call_on_;  // the last goroutine in a call on an M

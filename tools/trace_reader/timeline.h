@@ -8,8 +8,8 @@
 
 #include "trace_reader/trace_file.h"
 
-// What a trace tells, as spans of time: everything the summary, the page and the JSON show is made of this. Times are nanoseconds since
-// the first event; indices point into the tables, kNoIndex is "none".
+// The content of a trace as spans of time. The summary, the page and the JSON are all made of this. Times are
+// nanoseconds since the first event; indices point into the tables, kNoIndex is "none".
 namespace weft::tools {
 
 inline constexpr std::uint32_t kNoIndex = ~std::uint32_t{0};

@@ -4,8 +4,8 @@
 
 namespace weft::tools {
 
-// From the order in which a trace mentions things to the one that timeline.h promises: Ms, Ps and goroutines by number, spans by owner
-// and time, ranges by time; indices follow.
+// Sorts from the order in which a trace mentions things into the one that timeline.h promises: Ms, Ps and goroutines by
+// number, spans by owner and time, ranges by time; indices follow.
 void put_in_order(Timeline& line);
 
 }  // namespace weft::tools

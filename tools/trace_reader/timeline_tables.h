@@ -12,7 +12,8 @@
 
 namespace weft::tools {
 
-// Gives each distinct string and stack one index for the whole trace: their numbers in the file change with the generation.
+// Gives each distinct string and stack one index for the whole trace,
+// because their numbers in the file change with the generation.
 class TimelineTables {
  public:
   TimelineTables() { string(""); }

@@ -116,7 +116,7 @@ TEST(Timeline, analysis_groups_by_spawn_site_and_counts_latencies) {
   EXPECT_EQ(analysis.waits[0].time, 176);
 }
 
-// Found by the fuzzer: a clock of 292 years, and two who waited all the time.
+// Found by the fuzzer: a clock of 292 years, and two goroutines that waited all the time.
 TEST(Timeline, sums_of_endless_times_stay_at_the_largest_number) {
   constexpr std::uint64_t kNobody = trace::format::kNone, kWaiting = 4;
   TraceBuilder trace;

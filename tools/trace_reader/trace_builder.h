@@ -7,7 +7,7 @@
 
 #include "trace/format.h"
 
-// Writes traces for the tests, right ones and wrong ones, batch by batch.
+// Writes traces for the tests, valid and invalid ones, batch by batch.
 namespace weft::tools {
 
 class TraceBuilder {
@@ -44,7 +44,7 @@ class TraceBuilder {
     return batch(generation, trace::format::kNone, 1, payload);
   }
 
-  // One stack a list of {pc, function, file, line}, flat.
+  // A stack is a flat list of {pc, function, file, line}.
   TraceBuilder& stacks(std::uint64_t generation, std::initializer_list<std::vector<std::uint64_t>> list) {
     std::string payload(1, static_cast<char>(Event::kStacks));
     std::uint64_t id = 0;

@@ -140,7 +140,8 @@ class Reader {
     while (cursor.more()) read_batch(cursor);
     const bool marked = file_.version >= format::kFirstVersionWithEndOfGeneration;
     if (file_.fault) {
-      // A generation with its frequency is probably whole: recorders write that last, and the fault is in the next one.
+      // A generation with its frequency is probably whole, because recorders write that last.
+      // The fault is in the next one.
       if (open_ && current_.frequency != 0) {
         current_.cut = true;
         finish_generation();
@@ -337,7 +338,7 @@ class Reader {
       });
       file_.generations.push_back(std::move(current_));
     }
-    if (before) file_.fault = before;  // what broke the file first
+    if (before) file_.fault = before;  // the fault that broke the file first
   }
 
   bool resolve_stacks() {

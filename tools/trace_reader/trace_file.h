@@ -10,10 +10,11 @@
 
 #include "trace/format.h"
 
-// The structure of a trace file: generations, their tables and, unread yet, the batches of each M. Every byte may be wrong: whatever
-// is read is checked first, nothing is allocated by a number the file claims, and the first fault ends the reading.
+// The structure of a trace file: generations, their tables and, unread yet, the batches of each M. Every byte may be
+// wrong: everything is checked before it is used, no allocation trusts a number of the file,
+// and the first fault ends the reading.
 //
-// Strings and batches are views into the file's bytes, which must outlive what was read.
+// Strings and batches are views into the file's bytes, which must outlive them.
 namespace weft::tools {
 
 using Bytes = std::span<const unsigned char>;
@@ -50,7 +51,7 @@ struct CpuSample {
 struct Generation {
   std::uint64_t number = 0;
   std::uint64_t offset = 0;
-  std::uint64_t frequency = 0;  // timestamp units a second
+  std::uint64_t frequency = 0;  // timestamp units per second
   // Wall clock at a timestamp, if the version has it.
   struct Clock {
     std::uint64_t time = 0, monotonic_ns = 0, wall_s = 0, wall_ns = 0;
@@ -60,7 +61,7 @@ struct Generation {
   std::unordered_map<std::uint64_t, std::vector<Frame>> stacks;
   std::vector<CpuSample> samples;  // by time
   std::vector<MachineBatches> machines;
-  // The file broke off while this generation was open, so it may lack something.
+  // The file broke off in this generation, so it may lack something.
   bool cut = false;
 
   std::string_view string(std::uint64_t id) const;

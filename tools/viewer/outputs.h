@@ -10,7 +10,8 @@ namespace weft::tools {
 
 void write_summary(std::ostream& out, const Timeline& line, std::string_view name);
 
-// The JSON that Chrome's about:tracing and Perfetto open: lanes of Ps, Ms and goroutines, arrows for unblocks, counters.
+// The JSON that Chrome's about:tracing and Perfetto open: lanes of Ps, Ms and goroutines,
+// arrows for unblocks, counters.
 void write_perfetto(std::ostream& out, const Timeline& line);
 
 // One HTML file with everything in it.

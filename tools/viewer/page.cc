@@ -8,9 +8,9 @@
 #include "viewer/assets.h"
 #include "viewer/outputs.h"
 
-// The page is its assets (viewer/page/) and the timeline: tables as JSON, spans as varints in base64, about ten bytes each, so that
-// a million events make a file of some megabytes. Nothing of the trace is ever parsed as HTML or script: JSON escapes < > &, base64
-// has none, and the scripts set textContent only.
+// The page is its assets (viewer/page/) and the timeline: tables as JSON, spans as varints in base64. A span takes
+// about ten bytes, so that a million events make a file of some megabytes. Nothing of the trace is ever parsed as HTML
+// or script, because JSON escapes < > &, base64 has none of them, and the scripts set textContent only.
 namespace weft::tools {
 namespace {
 

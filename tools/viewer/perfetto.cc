@@ -97,7 +97,7 @@ class Writer {
     if (span.state == GoState::kRunnable && span.by != kNoIndex) arrow(span);
   }
 
-  // From who unblocked it to where it becomes runnable.
+  // From the goroutine that unblocked it to where it becomes runnable.
   void arrow(const GoSpan& span) {
     ++arrows_;
     begin("s", kGoroutineLanes, line_.goroutines[span.by].id, span.start)

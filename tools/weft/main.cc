@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// weft-tools trace FILE: what `weft trace` runs.
+// weft-tools trace FILE: the program behind `weft trace`.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -133,7 +133,7 @@ int show(const Arguments& arguments, const weft::tools::TraceFile& file) {
   return 0;
 }
 
-// The whole file; errno's number if it cannot be read. With stdio, for streams throw when they meet a directory.
+// Reads the whole file; an errno if it cannot be read. With stdio, because streams throw when they meet a directory.
 int read_file(const std::string& path, std::string& bytes) {
   std::FILE* const in = std::fopen(path.c_str(), "rb");
   if (in == nullptr) return errno;
