@@ -26,7 +26,7 @@ class barrier_core {
 
   struct arrival {
     std::uint64_t phase;
-    bool is_last;  // this one completes the phase
+    bool is_last;  // this arrival completes the phase
   };
   arrival arrive(std::ptrdiff_t n, std::ptrdiff_t dropped);
   void complete() noexcept;
@@ -34,7 +34,7 @@ class barrier_core {
 
  private:
   friend struct inspector;
-  // For TSan: where those who arrive in a phase leave word. Two take turns, for some may be in the next phase already.
+  // For TSan: the token of a phase. Two tokens alternate, because some participants may already be in the next phase.
   const void* word_of(std::uint64_t phase) const noexcept {
     return phase % 2 == 0 ? static_cast<const void*>(&expected_) : static_cast<const void*>(&missing_);
   }
@@ -49,7 +49,8 @@ struct no_completion {
 
 }  // namespace detail
 
-// Phases that all participants complete together; the last to arrive runs the completion function before any goes on.
+// Phases that all participants complete together. The last participant to arrive runs the completion function before
+// any participant goes on.
 template <class CompletionFunction = detail::no_completion>
 class barrier {
  public:
@@ -70,9 +71,12 @@ class barrier {
 
   static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max(); }
 
-  // More than are missing: throws logic_error, nothing is changed.
+  // Arrives without waiting. Throws logic_error, and changes nothing, if n is not positive or more than are still
+  // missing.
   arrival_token arrive(std::ptrdiff_t n = 1) { return arrival_token(arrive_and_complete(n, 0).phase); }
+  // Blocks until the phase of the token is complete.
   void wait(arrival_token&& token) const { core_.wait(token.phase_, detail::forever); }
+  // False: the phase is not complete at the time limit.
   template <class Rep, class Period>
   bool wait_for(const arrival_token& token, std::chrono::duration<Rep, Period> limit) const {
     return core_.wait(token.phase_, detail::deadline_in(limit));
@@ -84,8 +88,10 @@ class barrier {
   }
   void arrive_and_wait() {
     const detail::barrier_core::arrival arrival = arrive_and_complete(1, 0);
-    if (!arrival.is_last) core_.wait(arrival.phase, detail::forever);  // the last one's barrier may be gone already
+    // The participant that completes the phase does not wait, because the others may have destroyed the barrier.
+    if (!arrival.is_last) core_.wait(arrival.phase, detail::forever);
   }
+  // Arrives, and is not expected in later phases.
   void arrive_and_drop() { arrive_and_complete(1, 1); }
 
  private:

@@ -16,15 +16,15 @@
 #include "weft/detail/wait_queue.h"
 #include "weft/select.h"
 
-// Every receiver gets every value, as Tokio's broadcast; for goroutines and plain threads.
+// Broadcast, as Tokio's: every receiver gets every value. For goroutines and plain threads.
 namespace weft {
 
-// What a receiver got; true: a value. Empty: the time limit, the cancellation, or nothing there; closed: nothing
-// will come any more.
+// The result of a receive; converts to true if it holds a value. Status empty: the time limit or the cancellation came
+// first, or try_recv() found nothing. Status closed: all values have been received, and no more will come.
 template <class T>
 struct broadcast_result {
   chan_status status = chan_status::empty;
-  std::uint64_t missed = 0;  // values that this receiver was too slow for, right before this one
+  std::uint64_t missed = 0;  // values lost right before this one, because this receiver was too slow
   std::shared_ptr<const T> value{};
   explicit operator bool() const noexcept { return status == chan_status::received; }
   const T& operator*() const noexcept { return *value; }
@@ -35,7 +35,7 @@ namespace detail {
 
 [[noreturn]] void throw_send_on_closed_broadcast();
 
-// The last values, and those who wait for the next one (src/api/broadcast.cc).
+// The last values, and the receivers that wait for the next one (src/api/broadcast.cc).
 class broadcast_core {
  public:
   broadcast_core(std::size_t capacity, const char* name);
@@ -46,7 +46,7 @@ class broadcast_core {
     std::uint64_t missed = 0;
     std::shared_ptr<const void> value{};
   };
-  // To how many receivers it goes; throws logic_error if closed.
+  // Returns the number of receivers that get the value. Throws logic_error if closed.
   std::size_t send(std::shared_ptr<const void> value);
   void close();
   bool closed() const noexcept;
@@ -54,7 +54,7 @@ class broadcast_core {
   void unsubscribe(std::uint64_t next) noexcept;
   taken take(std::uint64_t& next, std::int64_t deadline_ns, const context* until);
   std::uint64_t waiting(std::uint64_t next) const noexcept;
-  bool next_bell(std::uint64_t next, change_bell::bell& fresh) noexcept;  // false: there is something to be had already
+  bool next_bell(std::uint64_t next, change_bell::bell& fresh) noexcept;  // false: a receive would not wait
   std::size_t receivers() const noexcept;
   std::size_t capacity() const noexcept { return slots_.size(); }
   const char* name() const noexcept { return queue_.name; }
@@ -63,7 +63,7 @@ class broadcast_core {
   friend struct inspector;
   struct slot {
     std::shared_ptr<const void> value;
-    std::size_t missing = 0;  // receivers that have not passed it; 0: the value is gone
+    std::size_t missing = 0;  // receivers that have not passed it yet; 0: the value is gone
   };
   slot& at(std::uint64_t position) noexcept { return slots_[position % slots_.size()]; }
   std::uint64_t oldest() const noexcept { return end_ > slots_.size() ? end_ - slots_.size() : 0; }
@@ -85,8 +85,8 @@ struct broadcast_senders {
 
 }  // namespace detail
 
-// Gets every value that is sent after it was made, in order; those it is too slow for are counted in `missed` of the
-// next result. Move-only; for one goroutine at a time.
+// Gets every value that is sent after the receiver was made, in order. If the receiver is too slow, the oldest values
+// are dropped, and the next result counts them in `missed`. Move-only; used by one goroutine at a time.
 template <class T>
 class broadcast_receiver {
  public:
@@ -103,8 +103,11 @@ class broadcast_receiver {
     if (core_ != nullptr) core_->unsubscribe(next_);
   }
 
-  result recv() { return take(detail::forever, nullptr); }  // false: closed, and all was received
+  // Blocks until there is a value. The result is false if the broadcast is closed and all its values were received.
+  result recv() { return take(detail::forever, nullptr); }
+  // The same, until the context is cancelled.
   result recv(const context& until) { return take(detail::forever, &until); }
+  // Never blocks.
   result try_recv() { return take(0, nullptr); }
   template <class Rep, class Period>
   result recv_for(std::chrono::duration<Rep, Period> limit) {
@@ -120,13 +123,13 @@ class broadcast_receiver {
     return got;
   }
 
-  // Values that are there for it, or that it has missed.
+  // The number of values sent but not yet taken by this receiver, including those it has missed.
   std::size_t size() const noexcept { return static_cast<std::size_t>(core_->waiting(next_)); }
   bool closed() const noexcept { return core_->closed(); }
-  // A new receiver of what is sent from now on.
+  // A new receiver, which gets the values that are sent from now on.
   [[nodiscard]] broadcast_receiver resubscribe() const { return broadcast_receiver(core_); }
 
-  // For select: a channel that is closed as soon as recv() would not wait. To be asked for again before each select.
+  // For select: a channel that is closed as soon as recv() would not block. Ask for it again before each select.
   chan<std::monostate> ready() {
     return detail::ready_bell(
         bell_, core_->name(), [this] { return size() != 0 || closed(); },
@@ -147,23 +150,23 @@ class broadcast_receiver {
   detail::change_bell::bell bell_ = detail::change_bell::bell::nil();
 };
 
-// The sending side. A handle: copies name the same broadcast, and when the last one goes it is closed. Sending never
-// waits: the last `capacity` values are kept for slow receivers, each until all have got it. All receivers share one
-// object, so T need not be copyable.
+// The sending side. Copies of the handle name the same broadcast; when the last copy goes, the broadcast is closed.
+// Sending never blocks: the last `capacity` values are kept for slow receivers, each until all receivers have got it.
+// All receivers share one object, so T need not be copyable.
 template <class T>
 class broadcast {
  public:
   using receiver = broadcast_receiver<T>;
 
-  // The name is shown in reports; it must live as long as the broadcast. Capacity 0: throws logic_error.
+  // The name is shown in reports; it must live as long as the broadcast. Throws logic_error if the capacity is 0.
   explicit broadcast(std::size_t capacity, const char* name = nullptr)
       : senders_(std::make_shared<detail::broadcast_senders>(
             std::make_shared<detail::broadcast_core>(capacity, name))) {}
 
   [[nodiscard]] receiver subscribe() const { return receiver(senders_->core); }
-  // Returns how many receivers there are to get it; without any it is dropped. Closed: throws logic_error.
+  // Returns the number of receivers that get the value; without any, it is dropped. Throws logic_error if closed.
   std::size_t send(T value) const { return senders_->core->send(std::make_shared<const T>(std::move(value))); }
-  void close() const { senders_->core->close(); }  // again: nothing happens
+  void close() const { senders_->core->close(); }  // a second close does nothing
   bool closed() const noexcept { return senders_->core->closed(); }
   std::size_t receivers() const noexcept { return senders_->core->receivers(); }
   std::size_t capacity() const noexcept { return senders_->core->capacity(); }
@@ -172,7 +175,7 @@ class broadcast {
   std::shared_ptr<detail::broadcast_senders> senders_;
 };
 
-// A case of a select: handler(broadcast_result<T>).
+// A case of a select. The handler is called with a broadcast_result<T>.
 template <class T, class F = detail::no_handler>
 [[nodiscard]] auto on_recv(broadcast_receiver<T>& receiver, F handler = {}) {
   return on_recv(receiver.ready(), [&receiver, handler = std::move(handler)](auto&&) mutable {

@@ -15,6 +15,10 @@
 #include "weft/error.h"
 
 // Channels with Go's semantics, for goroutines and plain threads.
+//   Send     Blocks until a receiver takes the value or the buffer has room. Throws logic_error if the channel is
+//            closed.
+//   Receive  Blocks until there is a value, or until the channel is closed and drained.
+//   Nil      A handle without a channel. Send and receive block for ever; close() throws logic_error.
 namespace weft {
 
 enum class chan_status { received, empty, closed };
@@ -28,9 +32,9 @@ struct recv_result {
 
 namespace detail {
 
-// What a channel of T really carries. A T whose move may throw travels in a box: one that is sent for certain is boxed before
-// anything is shared, one that may stay with its sender when its turn has come (box_moved, box_copied). An exception then meets
-// only the one whose move it was.
+// What a channel of T really carries. A T whose move may throw travels in a box (a unique_ptr), so that an exception
+// reaches only the caller whose move threw. send() boxes the value before anything is shared. An operation that may
+// leave the value with its sender boxes it when its turn has come (box_moved, box_copied).
 template <class T>
 inline constexpr bool is_boxed = !std::is_nothrow_move_constructible_v<T>;
 
@@ -78,11 +82,12 @@ void deliver(storage_for<carried<T>>& storage, std::optional<T>& out) {
   }
 }
 
-// The sending side of a handle. Handles are const while the channel changes, as pointers are.
+// The sending side of a handle. Its members are const because they change the channel and not the handle, as with
+// pointers.
 template <class T, class Handle>
 class send_side {
  public:
-  // Throws logic_error if the channel is closed.
+  // Blocks until a receiver takes the value or the buffer has room. Throws logic_error if the channel is closed.
   void send(T value) const {
     if constexpr (is_boxed<T>) {
       auto box = std::make_unique<T>(std::move(value));
@@ -91,10 +96,12 @@ class send_side {
       if (send_on(channel(), std::addressof(value), forever) == chan_outcome::closed) throw_send_on_closed();
     }
   }
-  // False: it would block, and value has not been moved from. Closed: throws, and it has not either.
+  // Never blocks. False: it would have blocked, and the value has not been moved from. Throws logic_error if the
+  // channel is closed; the value has not been moved from then either.
   bool try_send(T& value) const { return send_if_possible(value, 0); }
   bool try_send(T&& value) const { return send_if_possible(value, 0); }
 
+  // As try_send, but blocks until the time limit.
   template <class Rep, class Period>
   bool send_for(T& value, std::chrono::duration<Rep, Period> limit) const {
     return send_if_possible(value, deadline_in(limit));
@@ -112,6 +119,8 @@ class send_side {
     return send_until(value, limit);
   }
 
+  // Receivers still get what is in the buffer, then nullopt; blocked senders throw logic_error. Throws logic_error if
+  // the channel is already closed, or nil.
   void close() const {
     if (channel() == nullptr) throw_close_of_nil();
     if (!close_chan(channel())) throw_close_of_closed();
@@ -139,13 +148,15 @@ class chan_iterator;
 template <class T, class Handle>
 class receive_side {
  public:
-  // Closed and drained: nullopt.
+  // Blocks until there is a value. Nullopt: the channel is closed and drained.
   std::optional<T> recv() const {
     std::optional<T> value;
     receive(value, forever);
     return value;
   }
+  // Never blocks. Status empty: there was no value.
   recv_result<T> try_recv() const { return receive_result(0); }
+  // As try_recv, but blocks until the time limit.
   template <class Rep, class Period>
   recv_result<T> recv_for(std::chrono::duration<Rep, Period> limit) const {
     return receive_result(deadline_in(limit));
@@ -160,8 +171,8 @@ class receive_side {
     return result;
   }
 
-  // for (auto& value : channel): until it is closed and drained. The loop keeps the channel it began with, whatever becomes of
-  // the handle.
+  // for (auto& value : channel) receives until the channel is closed and drained. The loop keeps the channel it began
+  // with, whatever happens to the handle.
   using iterator = chan_iterator<T>;
   using sentinel = std::default_sentinel_t;
   iterator begin() const { return iterator(static_cast<const Handle&>(*this)); }
@@ -194,7 +205,7 @@ class receive_side {
 template <class T>
 class chan;
 
-// chan<T>::sender: a handle that only sends and closes, as Go's chan<- T. Any chan<T> converts to it; there is no way back.
+// chan<T>::sender: a handle that only sends and closes, as Go's chan<- T. Any chan<T> converts to it, but not back.
 template <class T>
 class chan_sender : public detail::chan_handle, public detail::send_side<T, chan_sender<T>> {
  public:
@@ -222,8 +233,8 @@ class chan_receiver : public detail::chan_handle, public detail::receive_side<T,
   }
 };
 
-// A handle: copies name the same channel. What it has beside the members here stands in detail::chan_handle, send_side and
-// receive_side above.
+// A channel of T. It is a handle: copies name the same channel. Its other members stand in detail::chan_handle (size,
+// capacity, closed), and in send_side and receive_side above.
 template <class T>
 class chan : public detail::chan_handle, public detail::send_side<T, chan<T>>, public detail::receive_side<T, chan<T>> {
   static_assert(std::is_move_constructible_v<T>, "weft::chan: the element type must be movable");
@@ -234,8 +245,10 @@ class chan : public detail::chan_handle, public detail::send_side<T, chan<T>>, p
   using sender = chan_sender<T>;
   using receiver = chan_receiver<T>;
 
+  // Unbuffered: a send blocks until its receiver has come.
   chan() : chan(0) {}
-  // The name is shown in reports; it must live as long as the channel.
+  // A buffer for `capacity` values; 0: unbuffered. The name is shown in reports; it must live as long as the channel.
+  // Throws std::length_error or std::bad_alloc if the buffer is too large.
   explicit chan(std::size_t capacity, const char* name = nullptr)
       : chan_handle(detail::make_chan(capacity, detail::element_traits<detail::carried<T>>::ops, name)) {}
   static chan nil() noexcept { return adopt(nullptr); }

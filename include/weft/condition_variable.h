@@ -19,7 +19,7 @@ namespace weft {
 
 namespace detail {
 
-// The lock that a wait gives up and takes again.
+// The lock that a wait releases and takes again.
 struct lock_operations {
   void* lock;
   void (*release)(void* lock);
@@ -32,7 +32,7 @@ struct lock_operations {
   }
 };
 
-// FIFO: a notification goes to who has waited longest. May go away when all who wait have been notified.
+// FIFO: a notification goes to the longest waiter. May be destroyed as soon as all waiters have been notified.
 class condition_core {
  public:
   constexpr condition_core() noexcept = default;
@@ -61,7 +61,7 @@ concept basic_lockable = requires(Lock& lock) {
 };
 }  // namespace detail
 
-// As std::condition_variable_any: works with everything that has lock() and unlock(), which may park.
+// As std::condition_variable_any: works with every type that has lock() and unlock(), which may park.
 class condition_variable_any : public detail::condition_core {
  public:
   constexpr condition_variable_any() noexcept = default;
@@ -94,7 +94,7 @@ class condition_variable_any : public detail::condition_core {
     return wait_with_limit(lock, detail::deadline_in(limit), predicate);
   }
 
-  // With a stop token: also returns when a stop is requested. The result is the predicate's.
+  // With a stop token: a stop request ends the wait, too. Returns what the predicate says.
   template <detail::basic_lockable Lock, std::predicate Predicate>
   bool wait(Lock& lock, std::stop_token token, Predicate predicate) {
     return wait_with_token(lock, std::move(token), predicate,
@@ -125,8 +125,8 @@ class condition_variable_any : public detail::condition_core {
       if (wait_with_limit(lock, deadline_ns) == std::cv_status::timeout) return predicate();
     return true;
   }
-  // A second wait could miss a notification that comes between the two. So when another clock says that it is too early, this is
-  // a spurious wake-up, as std's does it.
+  // Waits only once, because a notification between two waits would be lost. If the time limit has passed on the steady
+  // clock but not yet on the given clock, this returns as from a spurious wake-up, as std's does.
   template <class Lock, class Clock, class Duration>
   std::cv_status wait_by_clock(Lock& lock, std::chrono::time_point<Clock, Duration> limit) {
     const std::cv_status status = wait_with_limit(lock, detail::deadline_of(limit));
@@ -134,7 +134,8 @@ class condition_variable_any : public detail::condition_core {
       if (status == std::cv_status::timeout && !detail::has_come(limit)) return std::cv_status::no_timeout;
     return status;
   }
-  // A stop that was requested before the wait was queued notified nobody: so it is asked for again after that.
+  // A stop requested before the waiter was queued has notified no waiter. So unlock(), which runs after the queueing,
+  // asks the token again.
   template <class Lock>
   struct stoppable {
     void lock() { inner.lock(); }
@@ -148,7 +149,8 @@ class condition_variable_any : public detail::condition_core {
   };
   template <class Lock, class Predicate, class WaitOnce>
   bool wait_with_token(Lock& lock, std::stop_token token, Predicate& predicate, WaitOnce wait_once) {
-    const std::stop_callback on_stop(token, [this] { notify(kAll); });  // not under the lock: must look into the queue
+    // notify(), not notify_all(): the callback runs without the user's lock, so it must look into the queue.
+    const std::stop_callback on_stop(token, [this] { notify(kAll); });
     stoppable<Lock> wrapped{lock, token, *this};
     while (!predicate()) {
       if (token.stop_requested()) return false;

@@ -45,7 +45,7 @@ time_limit limit_at(std::chrono::time_point<Clock, Duration> when, std::exceptio
     limit.again = [when] { return has_come(when) ? 0 : deadline_of(when); };
   return limit;
 }
-// An exception_ptr, or any object that could be thrown.
+// An exception_ptr, or any object that can be thrown.
 template <class Cause>
 std::exception_ptr as_cause(Cause&& cause) {
   if constexpr (std::is_convertible_v<Cause&&, std::exception_ptr>) {
@@ -59,13 +59,13 @@ context make_stoppable(const context& parent, std::stop_token token);
 context make_uncancellable(const context& parent);
 context make_value_context(const context& parent, const std::type_info& type, std::shared_ptr<const void> value);
 void cancel_context(context_state* state, std::error_code error, std::exception_ptr cause);
-// The function is its own in any case. `site`: where its goroutine is said to have been started (spawn_record.h).
+// Takes over the function in any case. `site`: where its goroutine is reported to have been started (spawn_record.h).
 context_callback call_when_cancelled(const context& when, stored_function function, std::int32_t site);
 bool watch_context(const context& watched, context_watch& watch);
 }  // namespace detail
 
-// A cheap handle, safe to share between goroutines and threads. When all handles are gone, those who still have the channel, the stop
-// token or a function registered hear of a cancellation from above, of the deadline and of the stop request all the same.
+// A cheap handle, safe to share between goroutines and threads. The channel, the stop token and registered functions
+// outlive the handles: they still see a cancellation from above, the deadline and the stop request.
 class context {
  public:
   static context background() noexcept { return context(nullptr); }
@@ -82,18 +82,21 @@ class context {
     if (state_ != nullptr) detail::release_context(state_);
   }
 
-  // The four change at one moment: a caller that sees one of them finds the others. What follows from a cancellation
-  // (contexts below, the stop token, functions) comes after it.
+  // done(), cancelled(), err() and cause() change at one moment: a caller that sees one of them finds the others. What
+  // follows from a cancellation (contexts below, the stop token, functions) comes after that moment.
   chan<std::monostate> done() const;  // closed when the context is cancelled; nil for a context that never is
   bool cancelled() const noexcept;
   std::error_code err() const;  // errc::operation_canceled, errc::timed_out; none while not cancelled
-  std::exception_ptr cause()
-      const;  // what was given to cancel, else a std::system_error of err(); null while not cancelled
+  // What was given to cancel, else a std::system_error of err(); null while not cancelled.
+  std::exception_ptr cause() const;
+  // The earliest deadline of this context and those above it, as a time of the steady clock.
   std::optional<time_point> deadline() const;
+  // The nearest value of type T, here or above; null: there is none.
   template <class T>
   const T* value() const {
     return static_cast<const T*>(find_value(typeid(T)));
   }
+  // A stop is requested when the context is cancelled.
   std::stop_token stop_token() const;
 
  private:
@@ -110,8 +113,9 @@ class context {
   detail::context_state* state_;
 };
 
-// Idempotent; the first call decides the cause. All contexts below are cancelled when it returns (but for those that another call is about to
-// cancel at that moment); callbacks of their stop tokens run after that, in the caller.
+// Cancels a context. Idempotent: the first call decides the cause. When it returns, all contexts below are cancelled,
+// except those that another call is about to cancel at that moment. Callbacks of their stop tokens run after that, in
+// the caller.
 struct cancel_function {
   void operator()() const { (*this)(nullptr); }
   void operator()(std::exception_ptr cause) const {
@@ -120,15 +124,16 @@ struct cancel_function {
   context target = context::background();
 };
 
-// The deadline of any clock; never cancelled early by that clock. deadline() tells it as a time of the steady clock.
+// Cancelled at the deadline, which may be of any clock; never early by that clock. deadline() gives it as a time of the
+// steady clock.
 template <class Clock, class Duration>
 std::pair<context, cancel_function> with_deadline(const context& parent,
                                                   std::chrono::time_point<Clock, Duration> deadline) {
   context child = detail::make_cancellable(parent, detail::limit_at(deadline));
   return {child, cancel_function{child}};
 }
-// With a cause: what cause() tells when the time has come, an exception_ptr or an exception. err() is errc::timed_out all the
-// same, and the cancel_function does not use the cause.
+// With a cause: cause() returns it once the deadline has passed. It is an exception_ptr, or any exception. err() is
+// errc::timed_out all the same, and the cancel_function does not use this cause.
 template <class Clock, class Duration, class Cause>
 std::pair<context, cancel_function> with_deadline(const context& parent,
                                                   std::chrono::time_point<Clock, Duration> deadline, Cause&& cause) {
@@ -136,6 +141,7 @@ std::pair<context, cancel_function> with_deadline(const context& parent,
       detail::make_cancellable(parent, detail::limit_at(deadline, detail::as_cause(std::forward<Cause>(cause))));
   return {child, cancel_function{child}};
 }
+// As with_deadline, at a duration from now.
 template <class Rep, class Period>
 std::pair<context, cancel_function> with_timeout(const context& parent, std::chrono::duration<Rep, Period> limit) {
   context child = detail::make_cancellable(parent, {detail::deadline_in(limit)});
@@ -148,23 +154,24 @@ std::pair<context, cancel_function> with_timeout(const context& parent, std::chr
       detail::make_cancellable(parent, {detail::deadline_in(limit), detail::as_cause(std::forward<Cause>(cause))});
   return {child, cancel_function{child}};
 }
+// Cancelled by the cancel_function, or with the parent.
 inline std::pair<context, cancel_function> with_cancel(const context& parent) {
   context child = detail::make_cancellable(parent, {});
   return {child, cancel_function{child}};
 }
-// Cancelled also when a stop is requested: the other way round than context::stop_token().
+// Cancelled also when a stop is requested. (context::stop_token() goes the other way.)
 inline context with_stop_token(const context& parent, std::stop_token token) {
   return detail::make_stoppable(parent, std::move(token));
 }
-// The parent's values, but neither its cancellation nor its deadline.
+// Has the parent's values, but neither its cancellation nor its deadline.
 inline context without_cancel(const context& parent) { return detail::make_uncancellable(parent); }
-// Keyed by type: value<T>() finds the nearest one.
+// Adds a value that is found by its type: value<T>() returns the nearest one.
 template <class T>
 context with_value(const context& parent, T value) {
   return detail::make_value_context(parent, typeid(T), std::make_shared<const T>(std::move(value)));
 }
 
-// What after_func registered. Dropping it changes nothing.
+// The registration of a function by after_func. Dropping it changes nothing.
 class context_callback {
  public:
   // True: the function had not been started, and will not be.
@@ -178,7 +185,7 @@ class context_callback {
   std::shared_ptr<detail::context_hook> hook_;
 };
 
-// Runs f in its own goroutine when the context is cancelled; at once if it is.
+// Runs f in its own goroutine when the context is cancelled; at once if it already is.
 template <class F>
 WEFT_ALWAYS_INLINE context_callback after_func(const context& when, F&& f) {
   static_assert(

@@ -6,13 +6,13 @@
 
 namespace weft {
 
-// Misuse that Go panics on, thrown in the caller; nothing is corrupted by it.
+// Thrown in the caller for misuse on which Go panics. Nothing is corrupted by it.
 class logic_error : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
 
-// task::join() of a goroutine that left by this_goroutine::exit(): there is no value.
+// There is no result, because the goroutine left by this_goroutine::exit(). Thrown by task::join(), for example.
 class goroutine_exited : public std::runtime_error {
  public:
   goroutine_exited() : std::runtime_error("weft: the goroutine left by this_goroutine::exit(); it has no result") {}

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// A flag that goroutines and threads wait for; stays set until reset.
+// A flag that goroutines and threads wait for. Once set, it stays set until reset().
 class event {
  public:
   constexpr event() noexcept = default;
@@ -18,7 +18,9 @@ class event {
   void set() noexcept { countdown_.subtract(1); }
   void reset() noexcept { countdown_.reset(1); }
   bool is_set() const noexcept { return countdown_.is_zero(); }
+  // Blocks until the flag is set.
   void wait() { wait_until_ns(detail::forever); }
+  // False: the flag is not set at the time limit.
   template <class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> limit) {
     return wait_until_ns(detail::deadline_in(limit));

@@ -15,8 +15,8 @@
 #include "weft/detail/deadline.h"
 #include "weft/error.h"
 
-// As std::promise and std::future, for goroutines and threads; errors are std::future_error, but for a null exception_ptr, which
-// is none of them (logic_error).
+// As std::promise and std::future, for goroutines and threads. Errors are std::future_error; only a null exception_ptr
+// throws logic_error.
 namespace weft {
 
 namespace detail {
@@ -26,7 +26,8 @@ class future_core {
   bool ready() const noexcept { return pending_.is_zero(); }
   bool wait(std::int64_t deadline_ns) noexcept;
 
-  void claim() {  // who has claimed it is to make it ready, or to give it back
+  // The caller that has claimed the state must make it ready or give it back.
+  void claim() {
     if (claimed_.exchange(true, std::memory_order_acq_rel))  // pairs: future.claimed (self)
       throw std::future_error(std::future_errc::promise_already_satisfied);
   }
@@ -42,7 +43,7 @@ class future_core {
   }
   countdown& pending() noexcept { return pending_; }  // for select
   void mark_retrieved() {
-    if (retrieved_.exchange(true, std::memory_order_relaxed))  // only whether
+    if (retrieved_.exchange(true, std::memory_order_relaxed))  // relaxed: only the flag itself counts
       throw std::future_error(std::future_errc::future_already_retrieved);
   }
 
@@ -95,19 +96,20 @@ class promise;
 template <class T>
 class shared_future;
 
+// The receiving side. One get() takes the result.
 template <class T>
 class future {
  public:
   future() noexcept = default;
 
   bool valid() const noexcept { return state_ != nullptr; }
-  // The value, or the exception; afterwards the future is not valid.
+  // Blocks until there is a result. Returns the value, or throws the exception; afterwards the future is not valid.
   T get() {
     wait();
     const std::shared_ptr<detail::future_state<T>> state = std::move(state_);
     return state->take();
   }
-  // The same result for many; afterwards this future is not valid.
+  // A future that several readers can ask for the same result; afterwards this future is not valid.
   shared_future<T> share() noexcept { return shared_future<T>(std::move(*this)); }
   void wait() const { detail::need(state_).wait(detail::forever); }
   template <class Rep, class Period>
@@ -134,6 +136,7 @@ class future {
   std::shared_ptr<detail::future_state<T>> state_;
 };
 
+// The sending side. If it goes without a result, the future gets broken_promise.
 template <class T>
 class promise {
  public:
@@ -176,7 +179,7 @@ class promise {
     if (state_ == nullptr || state_->ready()) return;
     try {
       state_->set_error(std::make_exception_ptr(std::future_error(std::future_errc::broken_promise)));
-    } catch (const std::future_error&) {  // it was satisfied after all
+    } catch (const std::future_error&) {  // it has been satisfied meanwhile
     }
   }
   std::shared_ptr<detail::future_state<T>> state_;

@@ -19,10 +19,10 @@
 #include "weft/error.h"
 #include "weft/runtime.h"
 
-// Goroutines: start them, join them, and what one can ask about itself.
+// Goroutines: how to start and join them, and what a goroutine can ask about itself.
 namespace weft {
 
-// Unique for the process's life; 0 is a plain thread.
+// Unique for the life of the process; 0 is a plain thread.
 class goroutine_id {
  public:
   constexpr goroutine_id() noexcept = default;
@@ -49,7 +49,7 @@ void call_for(State* state, F& f) {
     state->produce(f);
   } catch (...) {
     state->error = std::current_exception();
-    if (state->error == nullptr) {  // this_goroutine::exit(): a forced unwind, no exception of C++
+    if (state->error == nullptr) {  // this_goroutine::exit(): a forced unwind, not a C++ exception
       state->exited = true;
       throw;
     }
@@ -88,7 +88,7 @@ WEFT_ALWAYS_INLINE State* launch_task(prepared_task prepared, C&& closure) {
 }
 
 void apply_options(const options& wanted);
-// A wait ended without its goroutine: the process is exiting, and no goroutine runs any more.
+// The wait ended without its goroutine, because the process is exiting and no goroutine runs any more.
 [[noreturn]] void throw_exiting();
 
 // run()'s function, which outlives the goroutine. Leaving by exit() ends the goroutine, not the wait.
@@ -101,7 +101,7 @@ struct main_closure {
 
 }  // namespace detail
 
-// A goroutine that can be joined. Move-only; the destructor joins, as std::jthread's does, and drops an exception.
+// A goroutine that can be joined. Move-only. The destructor joins, as std::jthread's does, and drops an exception.
 template <class T>
 class [[nodiscard]] task {
  public:
@@ -117,7 +117,8 @@ class [[nodiscard]] task {
   }
   ~task() { release(); }
 
-  // The value, or what the goroutine threw. A second join throws logic_error.
+  // Blocks until the goroutine has ended. Returns its value, or throws what it threw; goroutine_exited if it left by
+  // this_goroutine::exit(). A second join throws logic_error.
   T join() {
     if (state_ == nullptr) throw logic_error("weft: task::join: the task was joined, detached or moved from before");
     state_->wait();
@@ -133,6 +134,7 @@ class [[nodiscard]] task {
   }
   bool joinable() const noexcept { return state_ != nullptr; }
   bool ready() const noexcept { return state_ != nullptr && state_->done(); }
+  // False: the goroutine still runs at the time limit.
   template <class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> limit) const {
     require("wait_for");
@@ -143,6 +145,7 @@ class [[nodiscard]] task {
     require("wait_until");
     return detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return state_->wait_until(deadline_ns); });
   }
+  // Lets the goroutine run on by itself; its result or exception is dropped.
   void detach() {
     require("detach");
     drop();
@@ -168,7 +171,7 @@ class [[nodiscard]] task {
   detail::task_state<T>* state_ = nullptr;
 };
 
-// Starts f(arguments...) as a goroutine, and forgets it. An exception that leaves it ends the process.
+// Starts f(arguments...) as a goroutine and does not wait for it. An exception that leaves f ends the process.
 template <class F, class... A>
   requires(!std::is_same_v<std::decay_t<F>, go_options>)
 WEFT_ALWAYS_INLINE void go(F&& f, A&&... arguments) {
@@ -187,7 +190,7 @@ WEFT_ALWAYS_INLINE void go(const go_options& options, F&& f, A&&... arguments) {
   }
 }
 
-// Starts a goroutine whose result (a reference, too), or exception, join() delivers.
+// Starts a goroutine. join() of the task delivers its result, which may be a reference, or its exception.
 template <class F, class... A>
   requires(!std::is_same_v<std::decay_t<F>, go_options>)
 WEFT_ALWAYS_INLINE auto spawn(F&& f, A&&... arguments) {
@@ -219,7 +222,8 @@ WEFT_ALWAYS_INLINE auto spawn(const go_options& options, F&& f, A&&... arguments
   }
 }
 
-// Runs f as a goroutine and blocks this thread (or goroutine) until it returns: its value or reference, or its exception.
+// Runs f as a goroutine and blocks the calling thread (or goroutine) until f returns. Returns the value or reference
+// that f returns, or throws its exception.
 template <class F>
 decltype(auto) run(const options& wanted, F&& f) {
   using function = std::remove_reference_t<F>&;
@@ -240,7 +244,7 @@ decltype(auto) run(const options& wanted, F&& f) {
       return main_task.join();
     }
   } else {
-    return 0;  // as main() expects: the sentence above is all that is wrong
+    return 0;  // as main() expects, so that the static_assert is the only error
   }
 }
 template <class F>
@@ -251,10 +255,14 @@ decltype(auto) run(F&& f) {
 
 namespace this_goroutine {
 
+// The calling goroutine's id; 0 on a plain thread.
 goroutine_id get_id() noexcept;
+// Lets other goroutines run first.
 void yield();
+// The name is shown in dumps and traces. Throws logic_error on a plain thread.
 void set_name(std::string_view name);
-// Ends the goroutine: its frames unwind, destructors run. Not an exception to catch: a catch (...) must rethrow it.
+// Ends the calling goroutine: its frames unwind, and destructors run. This is not an exception to handle: a catch (...)
+// must rethrow it. Throws logic_error on a plain thread.
 [[noreturn]] void exit();
 
 }  // namespace this_goroutine
@@ -267,6 +275,7 @@ void leave_blocking() noexcept;
 }  // namespace detail
 
 namespace this_goroutine {
+// Parks the goroutine, or blocks the plain thread.
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> duration) {
   detail::sleep_for_ns(detail::to_ns(duration));
@@ -280,7 +289,8 @@ void sleep_until(std::chrono::time_point<Clock, Duration> when) {
 }
 }  // namespace this_goroutine
 
-// Wires the goroutine to its thread (they nest). A goroutine that ends while locked ends its thread too.
+// Wires the goroutine to its thread until the matching unlock; calls nest. A goroutine that ends while locked ends its
+// thread, too. Throws logic_error on a plain thread, and for an unlock without a lock.
 void lock_os_thread();
 void unlock_os_thread();
 class os_thread_lock {
@@ -290,7 +300,7 @@ class os_thread_lock {
   os_thread_lock(const os_thread_lock&) = delete;
 };
 
-// Runs f, which may block the thread: other goroutines go on meanwhile. Returns what f returns, a reference, too.
+// Runs f, which may block the thread; other goroutines go on meanwhile. Returns what f returns, even a reference.
 template <class F>
 decltype(auto) blocking(F&& f) {
   static_assert(std::is_invocable_v<F>,
@@ -304,17 +314,18 @@ decltype(auto) blocking(F&& f) {
   }
 }
 
-// A region in which the goroutine keeps its processor. Nests.
+// A scope in which the goroutine keeps its processor: it is not preempted. Scopes nest.
 struct no_preempt {
   no_preempt();
   ~no_preempt();
   no_preempt(const no_preempt&) = delete;
 };
 
-// A region of computing that may be stopped between any two instructions, in code without preemption checks, too; it goes on
-// on the same thread. For code that holds no lock others need, and keeps nothing half changed that they look at. Without it such
-// code loses its processor, but computes on beside the others. Calls of other libraries inside are not stopped that way; on
-// aarch64, and in statically linked programs, none are. Nests.
+// A scope of computation that may be stopped between any two instructions, even in code without preemption checks. It
+// resumes on the same thread. It is for code that holds no lock others need, and leaves nothing half changed that they
+// look at. Without the scope, such code loses its processor, but computes on beside the other goroutines. Code of other
+// libraries that is called inside is not stopped this way. The scope has no effect on aarch64 and in statically linked
+// programs. Scopes nest.
 class preemptible {
  public:
   preemptible() noexcept;
@@ -330,12 +341,13 @@ extern thread_local constinit std::uint32_t preempt_requested __attribute__((tls
 void preempt_now();
 }  // namespace detail
 
-// For hot loops: a load and a branch; gives way when asked to.
+// For hot loops: costs a load and a branch, and gives way if the scheduler has asked for it.
 inline void preempt_point() {
   if (detail::preempt_requested != 0) [[unlikely]]
     detail::preempt_now();
 }
 
+// copy: a new goroutine starts with a copy of the value that its creator has.
 enum class inherit { no, copy };
 
 namespace detail {
@@ -347,13 +359,14 @@ void* find_local(const void* key) noexcept;
 void add_local(const void* key, void* value, const local_operations* operations);
 }  // namespace detail
 
-// Like thread_local, per goroutine; for objects of static storage duration.
+// Like thread_local, but one object for each goroutine (or plain thread). For objects of static storage duration.
 template <class T>
 class goroutine_local {
  public:
   explicit goroutine_local(inherit how = inherit::no) noexcept : operations_(how == inherit::copy ? &kCopied : &kOwn) {}
   goroutine_local(const goroutine_local&) = delete;
 
+  // The calling goroutine's object, which is made at its first use.
   T& get() {
     if (void* value = detail::find_local(this)) return *static_cast<T*>(value);
     auto fresh = std::make_unique<T>();

@@ -15,8 +15,9 @@
 namespace weft {
 
 // Structured concurrency: goroutines that end before the group does. The first exception cancels the others.
-// A group may be used again after wait(), and each wait() rethrows the first exception since the one before. Its context stays
-// cancelled, as errgroup's: goroutines may still hold it, and it was the first round's. Who needs a new one makes a new group.
+// A group may be used again after wait(). Each wait() rethrows the first exception since the wait before. The context
+// stays cancelled, as errgroup's does, because goroutines of the first round may still hold it; for a new context, make
+// a new group.
 class group {
   template <class F>
   static constexpr bool is_member = detail::is_kept<F> && (detail::is_callable_last<std::decay_t<F>, const context&> ||
@@ -31,13 +32,14 @@ class group {
   group() : group(context::background()) {}
   explicit group(const context& parent) : group(with_cancel(parent)) {}
   group(const group&) = delete;
-  // Cancels and joins.
+  // Cancels the context, and waits for all goroutines.
   ~group() {
     cancel_();
     running_.wait();
   }
 
-  // At most n at once: go() waits for a place. Before the first go().
+  // At most n goroutines at once: go() blocks until there is a place. Throws logic_error if n is 0, or if goroutines of
+  // the group are running.
   void limit(std::size_t n) {
     if (n == 0) throw logic_error("weft: group::limit: at least one goroutine must be allowed");
     if (!running_.wait_for(std::chrono::nanoseconds(0)))
@@ -45,7 +47,7 @@ class group {
     places_ = chan<std::monostate>(n, "places of a group");
   }
 
-  // f() or f(const context&).
+  // Starts f(const context&), or f() if it takes no context. Blocks while the limit is reached.
   template <class F>
   WEFT_ALWAYS_INLINE void go(F&& f) {
     WEFT_REFUSE_NONMEMBER("weft::group::go", F);
@@ -63,7 +65,7 @@ class group {
     }
   }
 
-  // As go(), but never waits. False: the limit is reached, f has not been started, and has not been moved from.
+  // As go(), but never blocks. False: the limit is reached, and f has neither been started nor moved from.
   template <class F>
   [[nodiscard]] WEFT_ALWAYS_INLINE bool try_go(F&& f) {
     WEFT_REFUSE_NONMEMBER("weft::group::try_go", F);
@@ -87,14 +89,15 @@ class group {
     return true;
   }
 
-  // Waits for all, and cancels ctx(), whose users have ended; rethrows the first exception, once.
+  // Blocks until all goroutines have ended. Cancels ctx(), which they no longer use, and rethrows the first exception,
+  // once.
   void wait() {
     running_.wait();
     cancel_();
     const std::lock_guard guard(mutex_);
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
-  // As wait(); false: some still run after the time limit.
+  // As wait(). False: some goroutines still run at the time limit.
   template <class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> limit) {
     if (!running_.wait_for(limit)) return false;
@@ -115,7 +118,7 @@ class group {
   explicit group(std::pair<context, cancel_function> made)
       : context_(std::move(made.first)), cancel_(std::move(made.second)) {}
 
-  // One of those that the limit allows; waits for it.
+  // One of the places that the limit allows. The constructor blocks until there is one.
   class place {
    public:
     explicit place(const chan<std::monostate>& places) : places_(places) {
@@ -138,7 +141,8 @@ class group {
     chan<std::monostate> places_;  // nil: no limit, or moved from
   };
 
-  // What a goroutine of the group runs. It keeps its place until its function has gone, with all that was captured.
+  // What a goroutine of the group runs. It keeps its place until its function has been destroyed, with all it has
+  // captured.
   template <class F>
   class member {
    public:
@@ -162,7 +166,7 @@ class group {
    private:
     group* of_;
     place held_;
-    F function_;  // after the place: destroyed before it
+    F function_;  // declared after the place, so destroyed before it
   };
 
   void fail(std::exception_ptr error) {

@@ -14,10 +14,10 @@ namespace detail {
 [[noreturn]] void throw_negative_latch();
 }  // namespace detail
 
-// Counts down once; whoever waits goes on when it reaches zero.
+// Counts down once. The waiters go on when it reaches zero.
 class latch {
  public:
-  // Negative: throws logic_error.
+  // Throws logic_error if the number is negative.
   constexpr explicit latch(std::ptrdiff_t expected, const char* name = nullptr)
       : countdown_(static_cast<std::uint64_t>(expected), name) {
     if (expected < 0) detail::throw_negative_latch();
@@ -26,8 +26,10 @@ class latch {
 
   static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max(); }
 
-  void count_down(std::ptrdiff_t n = 1);  // more than is left: throws logic_error, nothing is changed
+  // Throws logic_error, and changes nothing, if n is negative or more than is left.
+  void count_down(std::ptrdiff_t n = 1);
   bool try_wait() const noexcept { return countdown_.is_zero(); }
+  // Blocks until the count is zero.
   void wait() const { wait_until_ns(detail::forever); }
   template <class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> limit) const {

@@ -12,7 +12,9 @@
 
 namespace weft {
 
-// Mutual exclusion; FIFO with barging, handed over to a waiter that has waited 1 ms. Any goroutine may unlock it.
+// Mutual exclusion. Waiters queue in FIFO order, but newcomers may take a free mutex before them (barging). A waiter
+// that has waited for more than 1 ms gets the lock handed over. Any goroutine may unlock it. Unlocking an unlocked
+// mutex ends the process.
 // The name, here and below, is shown in reports; it must live as long as the object.
 class mutex {
  public:
@@ -52,8 +54,8 @@ class mutex {
 
  private:
   friend struct detail::inspector;
-  friend class recursive_mutex;  // it goes by the name of its mutex
-  // kLocked is the highest: unlocking what is not locked leaves bits above it.
+  friend class recursive_mutex;  // reports about it use the name of its mutex
+  // kLocked is the highest bit, so unlocking an unlocked mutex leaves bits above it.
   static constexpr std::uint32_t kWaiting = 1, kHandOver = 2, kOpen = 4, kLeaving = 8, kLocked = 16;
   static bool is_free(std::uint32_t state) noexcept { return state == 0 || (state & kOpen) != 0; }
   void unlock_slow();
@@ -62,7 +64,7 @@ class mutex {
   detail::wait_queue queue_;
 };
 
-// A mutex that can also be waited for with a time limit.
+// A mutex that can be waited for with a time limit.
 class timed_mutex : public mutex {
  public:
   constexpr timed_mutex() noexcept = default;
@@ -80,7 +82,8 @@ class timed_mutex : public mutex {
   }
 };
 
-// May be locked again by the goroutine (or plain thread) that holds it; only that one may unlock it.
+// May be locked again by the goroutine (or plain thread) that holds it. Only the holder may unlock it: any other unlock
+// ends the process.
 class recursive_mutex {
  public:
   constexpr recursive_mutex() noexcept = default;
@@ -109,7 +112,7 @@ class recursive_mutex {
   bool enter() noexcept;
 
   timed_mutex mutex_;
-  std::atomic<std::uint64_t> owner_{0};  // 0: nobody
+  std::atomic<std::uint64_t> owner_{0};  // 0: not locked
   std::uint32_t depth_ = 0;              // the owner's
 };
 using recursive_timed_mutex = recursive_mutex;

@@ -19,21 +19,26 @@
 #include "weft/detail/pipe_handle.h"
 
 // Sockets whose blocking calls park the goroutine.
-//   Networks   "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6": addresses are "host:port", "[::1]:80", ":80" (every interface).
-//              "unix" (stream), "unixpacket" (a connection of packets: a read gets one, what does not fit is lost), "unixgram":
-//              a path, or "@name" for the abstract namespace.
-//   Buffers    reads fill, and writes take, spans, arrays, vectors and strings of std::byte, char or unsigned char; literals, too.
-//   Errors     std::system_error, or the overload with a trailing std::error_code&. errc::timed_out: the deadline has passed.
-//              errc::bad_file_descriptor: used after close(), or closed while waiting. With a context: its err().
-//              errc::invalid_argument: no such network, or a text that is no address; without the overload std::invalid_argument.
-//   Sharing    reading and writing may go on at once, and any number of goroutines may call; each side serves one call at a time.
-//              close() wakes all of them. Deadlines are absolute and may be changed while calls wait; time_point::max(): none.
+//   Networks   "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6": addresses are "host:port", "[::1]:80", ":80" (every
+//              interface). "unix" (a stream), "unixpacket" (a connection of packets), "unixgram": a path, or "@name"
+//              for the abstract namespace. A read from a unixpacket connection gets one packet; what does not fit is
+//              lost.
+//   Buffers    Reads fill, and writes take, spans, arrays, vectors and strings of std::byte, char, unsigned char or
+//              char8_t. Writes take literals, too.
+//   Errors     A call throws std::system_error; its overload with a trailing std::error_code& sets that instead.
+//              errc::timed_out: the deadline has passed. A cancelled context: its err().
+//              errc::bad_file_descriptor: used after close(), or closed while the call waited.
+//              errc::invalid_argument: there is no such network, or the text is no address. The call without an
+//              error_code throws std::invalid_argument then.
+//   Sharing    Reading and writing may go on at the same time, and any number of goroutines may call; each side serves
+//              one call at a time. close() wakes all of them. Deadlines are absolute, and may be changed while calls
+//              wait; time_point::max(): none.
 namespace weft::net {
 
 class address {
  public:
   address() noexcept = default;
-  // A sockaddr of any family. Longer ones are refused by std::invalid_argument.
+  // A sockaddr of any family. Throws std::invalid_argument if it is longer than 128 bytes.
   address(const void* sockaddr, std::size_t size);
 
   std::string to_string() const;  // "127.0.0.1:80", "[fe80::1%eth0]:80", "/run/x", "@name"; "" for none
@@ -54,22 +59,25 @@ class address {
   std::uint32_t size_ = 0;
 };
 
-// All addresses a name has, without a port. Never blocks a P.
+// All addresses of a host name, without a port. Parks the goroutine, and never blocks a P.
 std::vector<address> lookup_host(std::string_view name);
 std::vector<address> lookup_host(std::string_view name, std::error_code& error);
 std::vector<address> lookup_host(const context& ctx, std::string_view name, std::error_code& error);
-// Numeric addresses only ("127.0.0.1:80", "[::1]:80", "/path", "@name").
+// Takes numeric addresses only ("127.0.0.1:80", "[::1]:80", "/path", "@name"): never looks up a name.
 address parse_address(std::string_view network, std::string_view text);
 address parse_address(std::string_view network, std::string_view text, std::error_code& error);
 
+// A connection. Move-only; closed when dropped.
 class conn {
  public:
   conn() noexcept = default;
-  // Takes over a connected socket (or a pipe, a terminal, ...); it becomes non-blocking. Fails: fd stays the caller's.
+  // Takes over a connected socket (or a pipe, a terminal, ...), and makes it non-blocking. On failure fd stays the
+  // caller's.
   static conn from_fd(int fd);
   static conn from_fd(int fd, std::error_code& error);
 
-  // 0 at the end of the stream (or for an empty buffer).
+  // Blocks until there is something to read. Returns the number of bytes; 0 at the end of the stream (or for an empty
+  // buffer).
   std::size_t read(detail::bytes_to_fill buffer, std::error_code& error) {
     return read_some(nullptr, buffer.span(), error);
   }
@@ -83,7 +91,7 @@ class conn {
     return read_some(&ctx, buffer.span(), error);
   }
   std::size_t read(const context& ctx, detail::bytes_to_fill buffer);
-  // Fills the buffer, unless the stream ends: how much there was.
+  // Fills the whole buffer, unless the stream ends before. Returns the number of bytes read.
   std::size_t read_full(detail::bytes_to_fill buffer, std::error_code& error) {
     return fill(nullptr, buffer.span(), error);
   }
@@ -100,7 +108,7 @@ class conn {
     return read_vectors(&ctx, buffers, error);
   }
 
-  // All of it, or an error; the number tells how much was written.
+  // Writes all of the data, unless there is an error. The number says how much was written.
   std::size_t write_all(detail::bytes_to_write data, std::error_code& error) {
     return write_whole(nullptr, data.span(), error);
   }
@@ -121,7 +129,7 @@ class conn {
   std::size_t write(const context& ctx, detail::bytes_to_write data, std::error_code& error) {
     return write_all(ctx, data, error);
   }
-  // All buffers, in order, as one write if the kernel takes it.
+  // Writes all buffers, in order, as one write if the kernel takes them.
   std::size_t writev(std::span<const std::span<const std::byte>> buffers, std::error_code& error) {
     return write_vectors(nullptr, buffers, error);
   }
@@ -129,7 +137,8 @@ class conn {
   std::size_t writev(const context& ctx, std::span<const std::span<const std::byte>> buffers, std::error_code& error) {
     return write_vectors(&ctx, buffers, error);
   }
-  // `count` bytes of an open file from `offset` on, without copying them through the program. Returns less at the file's end.
+  // Sends `count` bytes of an open file from `offset` on, without copying them through the program. Returns less at the
+  // end of the file.
   std::uint64_t send_file(int file, std::uint64_t offset, std::uint64_t count, std::error_code& error) {
     return send_part(nullptr, file, offset, count, error);
   }
@@ -152,7 +161,7 @@ class conn {
   bool is_open() const noexcept { return handle_.is_open() || pipe_.is_open(); }
   explicit operator bool() const noexcept { return is_open(); }
 
-  address local_address() const;   // none, for an end of pipe()
+  address local_address() const;   // none for an end of pipe()
   address remote_address() const;  // the same
 
   void set_no_delay(bool on);                                     // on from the start, for TCP
@@ -161,8 +170,10 @@ class conn {
   void set_read_buffer(int bytes);
   void set_write_buffer(int bytes);
 
-  int native_handle() noexcept;  // -1 when closed, or an end of pipe(); for options and waits, not for reading and writing
-  int release();                 // as close(), but the descriptor stays open, in blocking mode: the caller's now
+  // -1 when closed, or for an end of pipe(). For options and waits, not for reading and writing.
+  int native_handle() noexcept;
+  // As close(), but the descriptor stays open, in blocking mode, and is the caller's now.
+  int release();
 
  private:
   friend class listener;
@@ -181,13 +192,13 @@ class conn {
     pipe_.set_deadline(reading, writing, when);
   }
   detail::io_handle handle_;
-  detail::pipe_handle pipe_;  // in memory: then there is no descriptor
-  detail::read_hints hints_;  // belongs to whoever has the reading side
+  detail::pipe_handle pipe_;  // an end of pipe(): then there is no descriptor
+  detail::read_hints hints_;  // used by the call that has the reading side
 };
 
-// Two connections, each the other's peer, in memory: for tests of servers and clients without ports. A write returns when
-// the peer has read all of it; nothing is kept between them. All of conn works (deadlines, contexts, close_write(), send_file()),
-// but there are no addresses and no descriptor, and the options of sockets have no effect.
+// Two connections in memory, each the other's peer: for tests of servers and clients without ports. A write returns
+// when the peer has read all of it; nothing is buffered. All of conn works (deadlines, contexts, close_write(),
+// send_file()), but there are no addresses and no descriptor, and socket options have no effect.
 std::pair<conn, conn> pipe();
 
 struct listen_options {
@@ -196,11 +207,13 @@ struct listen_options {
   bool v6_only = false;
 };
 
+// Accepts connections. Move-only; closed when dropped.
 class listener {
  public:
   listener() noexcept = default;
-  static listener from_fd(int fd);  // a listening socket
+  static listener from_fd(int fd);  // takes over a listening socket
 
+  // Blocks until there is a connection.
   conn accept();
   conn accept(std::error_code& error) { return accept_one(nullptr, error); }
   conn accept(const context& ctx);
@@ -209,7 +222,7 @@ class listener {
   net::address address() const { return address_; }
   std::uint16_t port() const noexcept { return address_.port(); }
   void set_deadline(time_point when) { handle_.set_deadline(true, false, when); }
-  void close();  // a path made by listen("unix") is removed
+  void close();  // removes the path that listen("unix") has made
   bool is_open() const noexcept { return handle_.is_open(); }
   explicit operator bool() const noexcept { return is_open(); }
   int native_handle() const noexcept { return handle_.number(); }
@@ -235,13 +248,13 @@ class listener {
   std::string unlink_;
 };
 
-// Datagrams.
+// A socket for datagrams. Move-only; closed when dropped.
 class packet_conn {
  public:
   packet_conn() noexcept = default;
   static packet_conn from_fd(int fd);
 
-  // The size of one datagram (0: an empty one); what does not fit is lost.
+  // Blocks until there is a datagram. Returns its size (0: an empty one); what does not fit is lost.
   std::size_t read_from(detail::bytes_to_fill buffer, address& from, std::error_code& error) {
     return receive(nullptr, buffer.span(), from, error);
   }
@@ -250,6 +263,7 @@ class packet_conn {
     return receive(&ctx, buffer.span(), from, error);
   }
   std::size_t read_from(const context& ctx, detail::bytes_to_fill buffer, address& from);
+  // Sends one datagram.
   std::size_t write_to(detail::bytes_to_write data, const address& to, std::error_code& error) {
     return send(nullptr, data.span(), to, error);
   }
@@ -300,15 +314,17 @@ packet_conn listen_packet(std::string_view network, std::string_view where);
 packet_conn listen_packet(std::string_view network, std::string_view where, std::error_code& error);
 
 struct dial_options {
-  // Where the connection comes from: "192.0.2.1:0", "[::1]:0", ":4000"; with Unix sockets a path, which stays when the connection
-  // is closed, or "@name". Empty: the system chooses. Addresses of another family than all of these are not tried.
+  // Where the connection comes from: "192.0.2.1:0", "[::1]:0", ":4000"; with Unix sockets "@name", or a path, which
+  // stays when the connection is closed. Empty: the system chooses. Remote addresses of a family that no local one has
+  // are not tried.
   std::string local_address{};
-  std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();  // for everything together
-  std::chrono::nanoseconds fallback_delay =
-      std::chrono::milliseconds(250);  // then the next address is tried beside the last
+  std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();  // for the look-up and all attempts together
+  // After this time the next address is tried beside the last one.
+  std::chrono::nanoseconds fallback_delay = std::chrono::milliseconds(250);
 };
 
-// Tries all addresses of the name, the next one when the last has failed or taken 250 ms; the first connection wins.
+// Connects. Tries all addresses of the name: the next one when the last has failed or has taken
+// dial_options::fallback_delay (250 ms). The first connection wins.
 conn dial(std::string_view network, std::string_view where, const dial_options& options);
 conn dial(std::string_view network, std::string_view where, const dial_options& options, std::error_code& error);
 conn dial(const context& ctx, std::string_view network, std::string_view where, const dial_options& options);

@@ -28,17 +28,17 @@ class once_flag {
     if (is_over) detail::order_acquire(&state_);
     return is_over;
   }
-  bool begin() noexcept;  // true: the caller is to run the function
+  bool begin() noexcept;  // true: the caller must run the function
   void end(bool returned) noexcept;
 
   friend struct detail::inspector;
   std::atomic<state> state_{state::untouched};
-  detail::holder_hint holder_;  // who runs the function
+  detail::holder_hint holder_;  // the goroutine that runs the function
   detail::wait_queue queue_;
 };
 
-// Runs f(arguments...) unless it has been run for this flag; waits while another does. If it throws, the exception reaches that
-// caller, and the next one tries again.
+// Runs f(arguments...) unless it has been run for this flag; blocks while another caller runs it. If f throws, the
+// exception reaches that caller, and the next caller tries again.
 template <class F, class... A>
 void call_once(once_flag& flag, F&& f, A&&... arguments) {
   static_assert(std::is_invocable_v<F, A...>, "weft::call_once: the function cannot be called with these arguments");

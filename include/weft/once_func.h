@@ -15,7 +15,7 @@ namespace weft {
 
 namespace detail {
 
-// A function, and from its first call on what came of it.
+// A function and, after its first call, its result or exception.
 template <class F>
 class once_call {
   using result = std::invoke_result_t<F&>;
@@ -30,7 +30,7 @@ class once_call {
   template <class G>
   explicit once_call(G&& f) : function_(std::in_place, std::forward<G>(f)) {}
 
-  // this_goroutine::exit() in the function: as if it had not been called.
+  // If the function leaves by this_goroutine::exit(), it counts as not called.
   void run() {
     call_once(once_, [this] {
       try {
@@ -39,7 +39,7 @@ class once_call {
         error_ = std::current_exception();
         if (error_ == nullptr) throw;  // this_goroutine::exit()
       }
-      function_.reset();  // what it has captured is not needed any more
+      function_.reset();  // frees what it has captured
     });
     if (error_) std::rethrow_exception(error_);
   }
@@ -94,8 +94,9 @@ class once_value_handle {
 
 }  // namespace detail
 
-// A callable whose first call runs f; the others wait for it. If f throws, every call throws that exception. Copies
-// of it are the same: f runs once for all of them. f goes, with all it has captured, when it has run.
+// A callable whose first call runs f; calls at the same time block until f has run. If f throws, every call throws that
+// exception. Copies of the callable share f, which runs once for all of them. f is destroyed, with all it has captured,
+// when it has run.
 template <class F>
 [[nodiscard]] auto once_func(F&& f) {
   static_assert(std::is_invocable_v<std::decay_t<F>&>,
@@ -105,8 +106,8 @@ template <class F>
   return detail::once_func_handle<function>(std::make_shared<detail::once_call<function>>(std::forward<F>(f)));
 }
 
-// The same with a value: every call returns a const reference to it, which lives as long as a copy of the callable.
-// If f returns a reference, every call returns that.
+// The same with a value: every call returns a const reference to it, which lives as long as a copy of the callable. If
+// f returns a reference, every call returns that reference.
 template <class F>
 [[nodiscard]] auto once_value(F&& f) {
   static_assert(std::is_invocable_v<std::decay_t<F>&>,

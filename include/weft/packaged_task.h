@@ -38,9 +38,9 @@ WEFT_CALL_SIGNATURE(const& noexcept)
 template <class Signature>
 class packaged_task;
 
-// As std::packaged_task: a function whose result, or exception, goes to a future. Move-only; so may the function be.
-// If it leaves by this_goroutine::exit(), there is no result: the future gets broken_promise when the task goes.
-// There is no make_ready_at_thread_exit(): goroutines change threads.
+// As std::packaged_task: a function whose result or exception goes to a future. Move-only; the function may be so, too.
+// If the function leaves by this_goroutine::exit(), there is no result: the future gets broken_promise when the task
+// goes. There is no make_ready_at_thread_exit(), because goroutines change threads.
 template <class R, class... A>
 class packaged_task<R(A...)> {
  public:
@@ -84,7 +84,7 @@ class packaged_task<R(A...)> {
     }
   }
 
-  // The function again, with a new future; the old one, if nothing came of it, gets broken_promise.
+  // Lets the function be called again, with a new future. The old future gets broken_promise if it has no result.
   void reset() {
     need();
     promise_ = promise<R>();

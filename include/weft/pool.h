@@ -13,15 +13,16 @@ struct pool_node {
   pool_node* next = nullptr;
 };
 
-// Nodes with and without an object in them, in one shard a P (threads and Ps beyond the number of shards share).
+// Nodes with and without an object in them, in one shard per P. Plain threads share the shards, and so do Ps beyond
+// their number.
 class pool_core {
  public:
   enum kind : unsigned { full, spare };
   pool_core();
-  ~pool_core();  // empty
+  ~pool_core();  // must be empty
   pool_core(const pool_core&) = delete;
 
-  bool put(kind which, pool_node* node) noexcept;  // false: enough of them
+  bool put(kind which, pool_node* node) noexcept;  // false: the shard is full
   pool_node* take(kind which) noexcept;            // the caller's shard first; null: there is none
 
  private:
@@ -33,7 +34,7 @@ class pool_core {
 
 }  // namespace detail
 
-// Objects to be used again, so that fewer are made; as sync.Pool, it may drop what it was given.
+// Keeps objects for reuse, so that fewer are made. As sync.Pool, it may drop what it was given.
 template <class T>
 class pool {
  public:
@@ -47,6 +48,7 @@ class pool {
     while (auto* unused = static_cast<node*>(core_.take(detail::pool_core::spare))) delete unused;
   }
 
+  // An object that was put back, or a new one.
   T get() {
     auto* found = static_cast<node*>(core_.take(detail::pool_core::full));
     if (found == nullptr) return make_();

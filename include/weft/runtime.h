@@ -15,12 +15,12 @@ namespace weft {
 
 enum class policy_kind { classic, global, batch };
 
-// The environment (WEFT_MAXPROCS, WEFT_POLICY, WEFT_STACK_SIZE, WEFT_MAX_THREADS, ...) overrides these.
+// The environment overrides these: WEFT_MAXPROCS, WEFT_POLICY, WEFT_STACK_SIZE, WEFT_MAX_THREADS, ...
 struct options {
-  int maxprocs = 0;  // 0: CPUs this process may use (affinity, cgroup quota), followed live
+  int maxprocs = 0;  // 0: the CPUs this process may use (affinity, cgroup quota); changes are followed live
   policy_kind policy = policy_kind::classic;
-  std::size_t stack_size = 0;   // bytes; 0: 8 MiB, or 256 KiB where address space is scarce
-  std::size_t max_threads = 0;  // 0: 10,000. A cap: work waits for a thread, nothing fails
+  std::size_t stack_size = 0;   // bytes; 0: 4 MiB, or 256 KiB where address space is scarce
+  std::size_t max_threads = 0;  // 0: 10,000. At the cap, work waits for a thread; nothing fails
 };
 
 struct stats {
@@ -34,16 +34,16 @@ struct stats {
   std::uint64_t preempts_requested = 0, preempts_done = 0, preempts_refused = 0;
   std::uint64_t netpoll_wakeups = 0, timers_fired = 0;
   std::uint64_t stw_count = 0, stw_last_ns = 0, stw_max_ns = 0;
-  // Beyond the contract: what shows the further improvements of the design at work.
-  std::uint64_t same_thread = 0, other_thread = 0;  // a P met the M it last ran with, or another
+  // Not part of the contract: these show the scheduler's optimisations at work.
+  std::uint64_t same_thread = 0, other_thread = 0;  // a P got the M it last ran with, or another
   std::uint64_t same_processor = 0;                 // a goroutine was resumed on the P it last ran on
   std::uint64_t slots_stolen = 0, idle_runs = 0, locked_handoffs = 0, long_calls = 0, passive_sleeps = 0, spins = 0,
                 starts = 0;
-  std::uint64_t exiles = 0;  // of preempts_done: by signal, the goroutine went on computing without its P
-  std::uint64_t leases =
-      0;  // returns to user code of goroutines that block their thread in plain calls, their P up for others
+  std::uint64_t exiles = 0;  // of preempts_done: a signal took the P, and the goroutine computed on without it
+  // How often a goroutine that blocks its thread in plain calls went back to user code, its P up for others.
+  std::uint64_t leases = 0;
   std::uint64_t retreats = 0;    // a P gave its goroutines to another, because sharing channels or locks cost too much
-  std::uint64_t injections = 0;  // of preempts_done: by signal, in the middle of the code (preemptible)
+  std::uint64_t injections = 0;  // of preempts_done: stopped by a signal between two instructions (preemptible)
 };
 
 namespace runtime {
@@ -52,8 +52,10 @@ int maxprocs();
 int set_maxprocs(int n);  // returns the old value; n < 1 or > 1024 throws logic_error
 std::size_t num_goroutines();
 stats read_stats();  // without stopping the world
+// Writes what every goroutine and thread does. Stops the world meanwhile.
 void dump(std::ostream& out);
 policy_kind policy();
+// Stops the world for the change. Throws std::invalid_argument for a policy that is not available.
 void set_policy(policy_kind kind);
 
 namespace detail {
@@ -61,9 +63,10 @@ void stop();
 void start() noexcept;
 }  // namespace detail
 
-// Every other goroutine stands still while f runs: at a safe point, or in the middle of code that never gives way.
-// Those in weft::blocking go on until their call ends. f must want no lock that goroutines lock, but in no_preempt
-// regions; malloc and stdio are as usual. Returns what f returns, a reference, too.
+// Runs f while every other goroutine stands still: at a safe point, or in the middle of code that never gives way.
+// Goroutines in weft::blocking go on until their call ends. f must not take a lock that goroutines lock outside
+// no_preempt regions, because its holder may stand still; malloc and stdio work as usual. Returns what f returns, even
+// a reference.
 template <class F>
 decltype(auto) stop_the_world(F&& f) {
   static_assert(std::is_invocable_v<F>,
@@ -78,18 +81,22 @@ decltype(auto) stop_the_world(F&& f) {
   }
 }
 
-// Memory in which goroutines may keep pointers, for collectors: their stacks, and the closures of those not started yet.
+// Memory in which goroutines may keep pointers, for garbage collectors: their stacks, and the closures of goroutines
+// that have not started yet.
 struct root_range {
   const void* begin;
   const void* end;
-  int thread;  // not 0: it is in a call, on this thread, which may change the range, and keeps more in its registers
+  // Not 0: the goroutine is in a call on this thread, which may change the range, and keeps more pointers in its
+  // registers.
+  int thread;
 };
 
 namespace detail {
 void visit_roots(void (*visit)(void* context, const root_range& root), void* context) noexcept;
 }  // namespace detail
 
-// Inside stop_the_world. visit must allocate nothing that waits for a goroutine: those outside may have been stopped, too.
+// Calls visit(root) for each root; inside stop_the_world. visit must not allocate where that may wait for a goroutine,
+// because the goroutines in calls may have been stopped, too.
 template <class F>
 void for_each_root(F&& visit) {
   detail::visit_roots(
@@ -100,7 +107,7 @@ void for_each_root(F&& visit) {
 }  // namespace runtime
 
 namespace detail {
-// The outermost run() has returned: what is still running is to be stopped before static destructors run.
+// The outermost run() has returned: goroutines that still run are to be stopped before static destructors run.
 void run_returned() noexcept;
 }  // namespace detail
 

@@ -11,12 +11,14 @@
 #include "weft/detail/select_cases.h"
 #include "weft/selector.h"
 
-// Select: wait for the first of several channel operations, ends of tasks and futures, chosen uniformly at random among those that
-// are ready. With cases that are chosen at run time: selector.h.
+// Select: waits for the first of several channel operations, ends of tasks and futures. If several are ready, one is
+// chosen uniformly at random. For cases that are chosen at run time: selector.h.
 namespace weft {
 
-// A channel, task or future that is named in a case must be left alone until select returns; its handler may change it. (`here` is
-// for the library: detail/case_channel.h.) A value is converted as for chan::send, never by an explicit constructor.
+// on_recv calls its handler with a std::optional<T>, which is empty if the channel is closed. on_send calls its handler
+// without arguments; a send on a closed channel throws logic_error. A channel, task or future that a case names must be
+// left alone until select returns; the handler may change it. A value is converted as for chan::send, never by an
+// explicit constructor. (`here` is for the library: detail/case_channel.h.)
 template <class T, class F = detail::no_handler>
 [[nodiscard]] auto on_recv(const chan<T>& channel, F handler = {}, detail::full_expression&& here = {}) {
   return detail::make_recv_case<T>(std::move(handler), channel, here);
@@ -54,8 +56,8 @@ template <class T, class V, class F = detail::no_handler>
 [[nodiscard]] auto on_send(chan_sender<T>&& channel, V&& value, F handler = {}) {
   return detail::make_send_case<T, V>(value, std::move(handler), std::move(channel));
 }
-// The task has ended: the handler gets what join() gives, and the task is joined then. What the goroutine threw leaves select. A
-// task that has been joined or moved from is never ready.
+// Ready when the task has ended. The handler gets what join() returns, and the task is joined then. An exception of the
+// goroutine leaves select. A task that has been joined or moved from is never ready.
 template <class Task, class F = detail::no_handler>
   requires detail::joinable_type<Task>
 [[nodiscard]] auto on_join(Task&& task, F handler = {}) {
@@ -69,8 +71,8 @@ template <class Task, class F = detail::no_handler>
     return detail::refused_case();
   }
 }
-// The future is ready: the handler is called with it, and may get() the value, or without arguments. A future that is not valid is
-// never ready.
+// Ready when the future is. The handler is called with the future, whose value it may get(), or without arguments. A
+// future that is not valid is never ready.
 template <class Future, class F = detail::no_handler>
   requires detail::future_type<Future>
 [[nodiscard]] auto on_ready(Future&& future, F handler = {}) {
@@ -82,6 +84,7 @@ template <class Future, class F = detail::no_handler>
     return detail::refused_case();
   }
 }
+// Runs if no other case was ready before the time limit. A select has at most one.
 template <class Rep, class Period, class F = detail::no_handler>
 [[nodiscard]] auto on_timeout(std::chrono::duration<Rep, Period> limit, F handler = {}) {
   static_assert(std::is_invocable_v<F&>, WEFT_PLAIN_HANDLER_SENTENCE("weft::on_timeout"));
@@ -97,13 +100,14 @@ template <class Clock, class Duration, class F = detail::no_handler>
     return detail::clock_case<Clock, Duration, called>{{detail::deadline_of(limit), std::move(handler)}, limit};
   }
 }
+// Runs if no other case is ready: select does not block. A select has at most one.
 template <class F = detail::no_handler>
 [[nodiscard]] auto on_default(F handler = {}) {
   static_assert(std::is_invocable_v<F&>, WEFT_PLAIN_HANDLER_SENTENCE("weft::on_default"));
   return detail::default_case<detail::callable_or_none<F>>{std::move(handler)};
 }
 
-// Runs one case and returns its index. Without cases: blocks for ever.
+// Blocks until a case is ready, runs it, and returns its index. Without cases it blocks for ever.
 template <class... Cases>
 std::size_t select(Cases... cases) {
   constexpr bool are_cases = (detail::select_argument<Cases> && ...);

@@ -18,10 +18,10 @@
 
 namespace weft {
 
-// Cases chosen at run time, for any number of waits. A value given as an lvalue, or of a trivially copyable type, is sent each
-// time its case wins; one that was moved in, or cannot be copied, is sent once, and its case is then never ready, as a nil
-// channel's. So is a task that was joined, and a future whose value was taken. recv(), send(), join() and ready() return the index
-// of their case. A handler may change the selector it was called by.
+// Cases chosen at run time, for any number of waits. recv(), send(), join() and ready() return the index of their case.
+// A value given as an lvalue, or of a trivially copyable type, is sent each time its case wins. A value that was moved
+// in, or cannot be copied, is sent once; then its case is never ready, like a nil channel. Neither is the case of a
+// task that was joined, or of a future whose value was taken. A handler may change the selector that called it.
 class selector {
  public:
   selector() = default;
@@ -47,14 +47,14 @@ class selector {
     requires std::is_convertible_v<V&&, T>
   std::size_t send(chan_sender<T> channel, V&& value, F handler = {}) {
     static_assert(std::is_invocable_v<F&>, WEFT_PLAIN_HANDLER_SENTENCE("weft::selector::send"));
-    // A type without a copy constructor may be trivially copyable all the same.
+    // A type without a copy constructor may still be trivially copyable.
     constexpr bool is_repeated =
         std::is_copy_constructible_v<T> && (std::is_lvalue_reference_v<V> || std::is_trivially_copyable_v<T>);
     using called = detail::callable_or_none<F>;
     using entry_type = std::conditional_t<is_repeated, send_entry<T, called>, send_once_entry<T, called>>;
     return add(std::make_unique<entry_type>(std::move(channel), T(std::forward<V>(value)), std::move(handler)));
   }
-  // As on_join and on_ready. A task or future that is named must outlive the case; one that is moved in is kept.
+  // As on_join and on_ready. A task or future given as an lvalue must outlive the case; one that is moved in is kept.
   template <class Task, class F = detail::no_handler>
     requires detail::joinable_type<Task>
   std::size_t join(Task&& task, F handler = {}) {
@@ -79,8 +79,11 @@ class selector {
     has_events_ = false;
   }
 
+  // Blocks until a case is ready, runs it, and returns its index.
   std::size_t wait() { return *run(detail::forever); }
+  // Never blocks. Nullopt: no case was ready.
   std::optional<std::size_t> try_wait() { return run(0); }
+  // Nullopt: no case was ready before the time limit.
   template <class Rep, class Period>
   std::optional<std::size_t> wait_for(std::chrono::duration<Rep, Period> limit) {
     const std::int64_t deadline_ns = detail::deadline_in(limit);
@@ -143,7 +146,7 @@ class selector {
     }
   };
 
-  // While a handler runs, what it drops is kept: it may be the handler.
+  // While a handler runs, the cases it drops are kept, because its own may be among them.
   class running_handler {
    public:
     explicit running_handler(selector& of) : of_(of) { ++of_.handlers_running_; }

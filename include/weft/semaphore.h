@@ -17,7 +17,7 @@ namespace detail {
 
 [[noreturn]] void throw_bad_number_of_permits();
 
-// Permits, and those who wait for one, in order.
+// Permits, and a FIFO queue of waiters.
 class semaphore_core {
  public:
   constexpr semaphore_core(std::ptrdiff_t desired, std::ptrdiff_t most, const char* name = nullptr)
@@ -50,7 +50,7 @@ class semaphore_core {
 
 }  // namespace detail
 
-// FIFO: a permit goes to who has waited longest. It may go away as soon as acquire() has returned.
+// FIFO: a permit goes to the longest waiter. The semaphore may be destroyed as soon as acquire() has returned.
 template <std::ptrdiff_t LeastMaxValue = std::numeric_limits<std::ptrdiff_t>::max()>
 class counting_semaphore {
   static_assert(LeastMaxValue >= 0);
@@ -60,8 +60,9 @@ class counting_semaphore {
       : core_(desired, max(), name) {}
   static constexpr std::ptrdiff_t max() noexcept { return LeastMaxValue; }
 
-  // More than max() permits: throws logic_error, nothing is changed.
+  // Throws logic_error, and changes nothing, if the number is negative or there would be more than max() permits.
   void release(std::ptrdiff_t update = 1) { core_.release(update, max()); }
+  // Blocks until there is a permit.
   void acquire() { core_.acquire(detail::forever); }
   bool try_acquire() noexcept { return core_.try_acquire(); }
   template <class Rep, class Period>

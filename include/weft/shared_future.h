@@ -11,8 +11,8 @@
 
 namespace weft {
 
-// As std::shared_future: copies share one result, and each may be asked again and again. Copies may be used by
-// different goroutines and threads at the same time, as may the const members of one of them.
+// As std::shared_future: copies share one result, and each copy may be asked again and again. Different goroutines and
+// threads may use copies at the same time, and also the const members of one copy.
 template <class T>
 class shared_future {
   using value_reference =
@@ -24,7 +24,8 @@ class shared_future {
       : state_(std::move(from.state_)) {}
 
   bool valid() const noexcept { return state_ != nullptr; }
-  // The value, which lives as long as a shared_future of it; or the exception.
+  // Blocks until there is a result. Returns the value, which lives as long as a shared_future of it, or throws the
+  // exception.
   value_reference get() const {
     detail::future_state<T>& state = detail::need(state_);
     state.wait(detail::forever);

@@ -15,7 +15,8 @@ namespace sched {
 class WaitList;
 }
 
-// Many readers or one writer, in order of arrival: a waiting writer holds up new readers. Any goroutine may unlock it.
+// Many readers or one writer, in order of arrival: new readers queue behind a waiting writer. Any goroutine may unlock
+// it. Unlocking an unlocked shared_mutex ends the process.
 class shared_mutex {
  public:
   constexpr shared_mutex() noexcept = default;
@@ -88,7 +89,7 @@ class shared_mutex {
       if (state_.compare_exchange_weak(state, state - kReader,
                                        detail::unseen<std::memory_order_acq_rel>,  // pairs: shared_mutex.state
                                        std::memory_order_relaxed)) {
-        detail::forget_read(this);  // in the goroutine: the mutex may be gone
+        detail::forget_read(this);  // the note is in the goroutine, because the mutex may be gone
         return;
       }
     }
@@ -97,7 +98,7 @@ class shared_mutex {
 
  private:
   friend struct detail::inspector;
-  // kWaiting: somebody is queued, so nobody else gets in; set and cleared under the queue's lock.
+  // kWaiting: waiters are queued, so no newcomer gets in. Set and cleared under the queue's lock.
   static constexpr std::uint64_t kWriter = 1, kWaiting = 2, kReader = 4;
   bool lock_slow(std::int64_t deadline_ns) noexcept;
   bool lock_shared_slow(std::int64_t deadline_ns) noexcept;
@@ -106,7 +107,8 @@ class shared_mutex {
   void unlock_shared_slow();
   void leave_waiting(std::uint64_t mine);
   void note(const sched::WaitList& admitted) noexcept;
-  // For TSan: a writer leaves word at state_, readers do at queue_, where only writers look: readers are in no order.
+  // For TSan: a writer's token is state_. The readers' token is queue_, which only writers acquire, because readers are
+  // in no order among each other.
   void follow_all() const noexcept {
     detail::order_acquire(&state_);
     detail::order_acquire(&queue_);

@@ -15,7 +15,7 @@
 
 namespace weft {
 
-// Calls for a key that come while one for it is running wait for that one and share its result or exception.
+// Calls for a key that come while another call for it is running wait for that call, and share its result or exception.
 template <class K, class V, class Hash = std::hash<K>, class Equal = std::equal_to<K>>
 class single_flight {
   static_assert(!std::is_rvalue_reference_v<V> && (std::is_void_v<V> || std::is_copy_constructible_v<V>),
@@ -25,6 +25,8 @@ class single_flight {
   single_flight() = default;
   single_flight(const single_flight&) = delete;
 
+  // Runs f, or blocks until the running call for the key has ended. Throws goroutine_exited if that call left by
+  // this_goroutine::exit().
   template <class F>
   V run(const K& key, F&& f) {
     static_assert(gives_result<F>(),
@@ -37,7 +39,7 @@ class single_flight {
     }
   }
 
-  // Later calls for the key run anew, although one is running.
+  // Later calls for the key run anew, even while an earlier one is running.
   void forget(const K& key) {
     const std::lock_guard guard(mutex_);
     const auto place = flights_.find(key);
@@ -113,7 +115,7 @@ class single_flight {
     std::optional<stored> value;
     std::exception_ptr error;
     event landed{"the running call of a single_flight"};
-    // The map's own: f may change or destroy the caller's. Null: forgotten. Guarded by the mutex.
+    // Points into the map, because f may change or destroy the caller's key. Null: forgotten. Guarded by the mutex.
     const K* key = nullptr;
   };
   struct landing {

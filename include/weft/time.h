@@ -10,7 +10,8 @@
 #include "weft/detail/launch.h"
 #include "weft/detail/stored_function.h"
 
-// Timers with the semantics of Go 1.23: no stale value after stop or reset, and a channel that nobody holds costs nothing.
+// Timers with the semantics of Go 1.23: no stale value after stop or reset, and a timer channel without handles costs
+// nothing.
 namespace weft {
 namespace detail {
 
@@ -19,9 +20,9 @@ static_assert(sizeof(time_point) == sizeof(std::int64_t) && std::chrono::steady_
 
 // Runs a function in its own goroutine when the time has come.
 class function_timer;
-// The function is its own in any case. `site`: where its goroutine is said to have been started (spawn_record.h).
+// Takes over the function in any case. `site`: where its goroutine is reported to have been started (spawn_record.h).
 function_timer* make_function_timer(std::int64_t when_ns, stored_function function, std::int32_t site = 0);
-// True: it had not fired.
+// True: the timer had not fired.
 bool reset_function_timer(function_timer* timer, std::int64_t when_ns, std::int32_t site = 0);
 bool stop_function_timer(function_timer* timer) noexcept;
 void retain_function_timer(function_timer* timer) noexcept;
@@ -39,7 +40,8 @@ chan<time_point> after(std::chrono::duration<Rep, Period> duration) {
   return chan<time_point>::adopt(detail::make_timer_chan(detail::deadline_in(duration), 0));
 }
 
-// A handle: copies name the same timer.
+// A timer with a channel, or with a function that it runs in a goroutine. It is a handle: copies name the same timer.
+// stop() and reset() of an uninitialized timer throw logic_error.
 class timer {
  public:
   timer() noexcept : channel_(weft::chan<time_point>::nil()) {}
@@ -58,12 +60,12 @@ class timer {
     std::swap(function_, other.function_);
     return *this;
   }
-  // Dropping the handle of a function timer lets it fire.
+  // A function timer fires even if its handles are dropped.
   ~timer() {
     if (function_ != nullptr) detail::release_function_timer(function_);
   }
 
-  // True: it had not fired, or its value had not been received yet.
+  // True: the timer had not fired, or its value had not been received yet.
   bool stop() {
     if (function_ != nullptr) return detail::stop_function_timer(function_);
     if (!channel_) detail::throw_uninitialized_timer();
@@ -96,7 +98,7 @@ class timer {
   detail::function_timer* function_ = nullptr;
 };
 
-// Runs f in its own goroutine after the duration.
+// Runs f in its own goroutine after the duration. reset() starts the timer again.
 template <class Rep, class Period, class F>
 WEFT_ALWAYS_INLINE timer after_func(std::chrono::duration<Rep, Period> duration, F&& f) {
   static_assert(
@@ -111,7 +113,8 @@ WEFT_ALWAYS_INLINE timer after_func(std::chrono::duration<Rep, Period> duration,
   }
 }
 
-// Delivers the time again and again; ticks that nobody receives in time are dropped.
+// Delivers the time once per period. Ticks that are not received in time are dropped. Throws logic_error if the period
+// is not positive.
 class ticker {
  public:
   template <class Rep, class Period>

@@ -5,26 +5,26 @@
 #include <string>
 #include <string_view>
 
-// The execution tracer: every change of the scheduler's state, in Go's execution-trace format (v2), which `weft trace` and
-// `go tool trace` read.
-//   Cost    off: one load and branch at each change of state. On: some tens of nanoseconds an event.
-//   Memory  bounded (128 MiB): when the disk cannot keep up, a stretch of the trace is left out, and the next goroutine that
-//           starts logs how many events that were ("weft: events lost").
-//   Start   at any time, without stopping anything: what goes on already is introduced as it is met.
-//   Also    WEFT_TRACE=FILE traces a whole program; %p in it stands for the number of the process.
+// The execution tracer: every change of the scheduler's state, in Go's execution-trace format (v2). `weft trace` and
+// `go tool trace` read it.
+//   Cost    Off: one load and branch at each change of state. On: some tens of nanoseconds per event.
+//   Memory  Bounded (128 MiB). When the disk cannot keep up, a stretch of the trace is left out, and the next goroutine
+//           that starts logs the number of missing events ("weft: events lost").
+//   Start   At any time, without stopping anything: what already goes on is introduced when it is met.
+//   Also    WEFT_TRACE=FILE traces a whole program; %p in FILE stands for the process number.
 namespace weft::trace {
 
-// Throws std::system_error (the file cannot be written) or weft::logic_error (a trace is being written already).
+// Throws std::system_error if the file cannot be written, weft::logic_error if a trace is already being written.
 void start(const std::string& path);
-// The file is complete when it returns. Throws what went wrong with writing; logic_error: nothing was started.
+// The file is complete when it returns. Throws std::system_error if writing failed, logic_error if nothing was started.
 void stop();
 bool enabled() noexcept;
 
-// While a trace or the flight recorder is on: so many times a second, where each thread that computes is. 0: not any more. Takes SIGPROF;
-// logic_error if the program uses that itself.
+// While a trace or the flight recorder is on: records where each computing thread is, so many times a second (0 to
+// 10,000; 0: not any more). Uses SIGPROF. Throws logic_error if the program handles that signal itself.
 void sample_cpu(int per_second);
 
-// Something that spans several goroutines. Pass it by reference to what belongs to it; it ends with its scope.
+// Work that spans several goroutines. Pass it by reference to what belongs to it; it ends with its scope.
 class task {
  public:
   explicit task(std::string_view name);
@@ -53,12 +53,12 @@ class region {
   std::string name_;
 };
 
-// A line at this moment, at most 1024 bytes each.
+// Logs a line at this moment. Key and text are at most 1024 bytes each.
 void log(std::string_view key, std::string_view text);
 void log(const task& owner, std::string_view key, std::string_view text);
 
-// Keeps the last seconds in memory, to be written when something has gone wrong. One at a time; with a file being traced as well,
-// starting and stopping that empties it.
+// Keeps the last seconds in memory, to be written when something has gone wrong. There is one at a time. Starting or
+// stopping a file trace beside it empties it.
 class flight_recorder {
  public:
   explicit flight_recorder(std::chrono::nanoseconds window = std::chrono::seconds(10));
@@ -68,7 +68,8 @@ class flight_recorder {
 
   // Writes a trace of the last seconds; recording goes on.
   void snapshot(const std::string& path);
-  // Also on a deadlock, a fatal error or a crash, and whenever the process gets that signal (0: none). `path` is overwritten.
+  // Also writes one on a deadlock, a fatal error or a crash, and whenever the process gets the signal (0: none). `path`
+  // is overwritten.
   void snapshot_on_failure(const std::string& path, int signal = 0);
 };
 

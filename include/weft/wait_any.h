@@ -49,9 +49,9 @@ inline std::optional<std::size_t> index_or_none(std::size_t chosen) {
 
 }  // namespace detail
 
-// The index of one that is ready; of several, one chosen uniformly at random. It takes nothing: join() or get() is the caller's. Tasks
-// that were joined and futures whose value was taken are left out, so that a loop can wait for one after the other; if there is
-// nothing else, logic_error.
+// Blocks until a task or future is ready, and returns its index; of several, one chosen uniformly at random. It takes
+// nothing: join() or get() is left to the caller. Tasks that were joined and futures whose value was taken are skipped,
+// so that a loop can wait for one after the other. Throws logic_error if nothing else is left.
 template <detail::awaitable_type... A>
   requires(sizeof...(A) != 0)
 std::size_t wait_any(const A&... awaited) {
@@ -62,7 +62,7 @@ std::size_t wait_any(R&& range) {
   return detail::wait_for_any_in(detail::forever, range);
 }
 
-// The same with a time limit, which comes first; nullopt: none was ready before it.
+// The same with a time limit, which is the first argument. Nullopt: none was ready before it.
 template <class Rep, class Period, detail::awaitable_type... A>
   requires(sizeof...(A) != 0)
 std::optional<std::size_t> wait_any_for(std::chrono::duration<Rep, Period> limit, const A&... awaited) {

@@ -21,9 +21,12 @@ class wait_group {
   constexpr explicit wait_group(const char* name) noexcept : countdown_(0, name) {}
   wait_group(const wait_group&) = delete;
 
+  // Throws logic_error, and changes nothing, if the count would become negative or exceed INT_MAX.
   void add(int n = 1);
   void done() { add(-1); }
+  // Blocks until the count is zero.
   void wait() { wait_until_ns(detail::forever); }
+  // False: the count is not zero at the time limit.
   template <class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> limit) {
     return wait_until_ns(detail::deadline_in(limit));
@@ -33,7 +36,8 @@ class wait_group {
     return detail::wait_by_clock(limit, [&](std::int64_t deadline_ns) { return wait_until_ns(deadline_ns); });
   }
 
-  // add(); go(f); done() when f returns. If f throws, the process ends and no wait() returns.
+  // Calls add() and starts f as a goroutine; done() is called when f returns. If f throws, the process ends, and no
+  // wait() returns.
   template <class F>
   WEFT_ALWAYS_INLINE void go(F&& f) {
     WEFT_REFUSE_UNGROUPABLE("weft::wait_group::go", F);

@@ -18,7 +18,7 @@
 #include "weft/mutex.h"
 #include "weft/select.h"
 
-// One latest value and those who wait for it to change, as Tokio's watch; for goroutines and plain threads.
+// Watch, as Tokio's: one latest value, and waiters for its next change. For goroutines and plain threads.
 namespace weft {
 
 enum class watch_status { changed, closed, timed_out, cancelled };
@@ -27,7 +27,7 @@ namespace detail {
 
 [[noreturn]] void throw_send_on_closed_watch();
 
-// The value, its version, and those who wait for another version (src/api/watch.cc).
+// The value, its version, and the waiters for another version (src/api/watch.cc).
 class watch_core {
  public:
   watch_core(std::shared_ptr<const void> initial, const char* name) noexcept
@@ -47,9 +47,9 @@ class watch_core {
   std::shared_ptr<const void> value(std::uint64_t* version = nullptr) const noexcept;
   bool publish(std::shared_ptr<const void> next);  // false: closed, and nothing has changed
   void close();
-  // Until there is another version than `seen`, which then becomes that version.
+  // Blocks until there is another version than `seen`, which then becomes that version.
   watch_status wait(std::uint64_t& seen, std::int64_t deadline_ns, const context* until);
-  bool next_bell(std::uint64_t seen, change_bell::bell& fresh) noexcept;  // false: there is something to be had already
+  bool next_bell(std::uint64_t seen, change_bell::bell& fresh) noexcept;  // false: changed() would not wait
 
  private:
   friend struct inspector;
@@ -63,21 +63,21 @@ class watch_core {
   mutable wait_queue queue_;
 };
 
-// What the senders share; closes the watch when the last of them goes.
+// What the senders share. The watch is closed when the last sender goes.
 struct watch_senders {
   explicit watch_senders(std::shared_ptr<watch_core> of) noexcept : core(std::move(of)) {}
   ~watch_senders() { core->close(); }
   std::shared_ptr<watch_core> core;
-  mutex order;  // of changes: modify() reads and writes
+  mutex order;  // of changes, because modify() reads and writes
 };
 
 }  // namespace detail
 
-// Sees the latest value, never a queue of them. For one goroutine at a time; copies are receivers of their own.
+// Sees the latest value, never a queue of values. Used by one goroutine at a time; copies are receivers of their own.
 template <class T>
 class watch_receiver {
  public:
-  // The latest value, which stays as it is however long it is kept: a sender puts another in its place.
+  // The latest value. The object does not change, however long it is kept: a sender puts another in its place.
   std::shared_ptr<const T> borrow() const noexcept { return std::static_pointer_cast<const T>(core_->value()); }
   std::shared_ptr<const T> borrow_and_update() noexcept {  // and it counts as seen
     return std::static_pointer_cast<const T>(core_->value(&seen_));
@@ -86,7 +86,8 @@ class watch_receiver {
   bool has_changed() const noexcept { return core_->version() != seen_; }
   bool closed() const noexcept { return core_->closed(); }
 
-  // Waits for a value that this receiver has not seen; then it has seen it. False: closed, and nothing new.
+  // Blocks until there is a value that this receiver has not seen; then it counts as seen. False: closed, and nothing
+  // new.
   bool changed() { return core_->wait(seen_, detail::forever, nullptr) == watch_status::changed; }
   watch_status changed(const context& until) { return core_->wait(seen_, detail::forever, &until); }
   template <class Rep, class Period>
@@ -102,7 +103,7 @@ class watch_receiver {
     });
     return status;
   }
-  // The first value, from the present one on, for which predicate(value) holds; null: closed before.
+  // Blocks until predicate(value) holds for the latest value, beginning with the present one. Null: closed before that.
   template <class Predicate>
   std::shared_ptr<const T> wait(Predicate predicate) {
     do {
@@ -112,7 +113,7 @@ class watch_receiver {
     return nullptr;
   }
 
-  // For select: a channel that is closed as soon as changed() would not wait. To be asked for again before each select.
+  // For select: a channel that is closed as soon as changed() would not block. Ask for it again before each select.
   chan<std::monostate> ready() {
     return detail::ready_bell(
         bell_, core_->name(), [this] { return has_changed() || closed(); },
@@ -129,8 +130,8 @@ class watch_receiver {
   detail::change_bell::bell bell_ = detail::change_bell::bell::nil();
 };
 
-// The sending side. A handle: copies name the same watch, and when the last one goes it is closed. Each value is
-// shared by all who look at it: only get() and modify() need a T that can be copied.
+// The sending side. Copies of the handle name the same watch; when the last copy goes, the watch is closed. All readers
+// of a value share it, so only get() and modify() need a copyable T.
 template <class T>
 class watch {
  public:
@@ -141,17 +142,17 @@ class watch {
       : senders_(std::make_shared<detail::watch_senders>(
             std::make_shared<detail::watch_core>(std::make_shared<const T>(std::move(initial)), name))) {}
 
-  // Has seen the present value: changed() waits for the next one.
+  // The receiver has seen the present value: changed() waits for the next one.
   [[nodiscard]] receiver subscribe() const noexcept { return receiver(senders_->core); }
 
-  // Closed: throws logic_error.
+  // Replaces the value and wakes all waiting receivers. Throws logic_error if closed.
   void send(T value) const {
     auto next = std::make_shared<const T>(std::move(value));
     const std::lock_guard guard(senders_->order);
     if (!senders_->core->publish(std::move(next))) detail::throw_send_on_closed_watch();
   }
-  // f(T&) changes a copy of the value, which then becomes the value; other senders wait meanwhile. If f returns
-  // false, or throws, nothing changes. True: the value was changed.
+  // f(T&) changes a copy of the value, which then becomes the value; other senders wait meanwhile. If f returns false,
+  // or throws, nothing changes. True: the value was changed. Throws logic_error if closed.
   template <class F>
   bool modify(F&& f) const {
     const std::lock_guard guard(senders_->order);
@@ -168,14 +169,15 @@ class watch {
     return std::static_pointer_cast<const T>(senders_->core->value());
   }
   T get() const { return *borrow(); }
-  void close() const { senders_->core->close(); }  // again: nothing happens
+  void close() const { senders_->core->close(); }  // a second close does nothing
   bool closed() const noexcept { return senders_->core->closed(); }
 
  private:
   std::shared_ptr<detail::watch_senders> senders_;
 };
 
-// A case of a select: handler(std::shared_ptr<const T>) gets the value that is new, and counts as seen; null: closed.
+// A case of a select. The handler is called with the new value (a std::shared_ptr<const T>), which counts as seen;
+// null: closed.
 template <class T, class F = detail::no_handler>
 [[nodiscard]] auto on_changed(watch_receiver<T>& receiver, F handler = {}) {
   return on_recv(receiver.ready(), [&receiver, handler = std::move(handler)](auto&&) mutable {

@@ -16,7 +16,7 @@ namespace detail {
 
 [[noreturn]] void throw_bad_total();
 
-// Permits that are taken several at a time, and those who wait, in order (src/api/weighted_semaphore.cc).
+// Permits that are taken several at a time, and a FIFO queue of waiters (src/api/weighted_semaphore.cc).
 class weighted_core {
  public:
   constexpr explicit weighted_core(std::int64_t total, const char* name = nullptr)
@@ -30,7 +30,7 @@ class weighted_core {
       throw_impossible(n);
     return try_take(static_cast<std::uint64_t>(n));
   }
-  // Until: null means no context. False: the time limit, or the cancellation.
+  // `until` may be null: no context. False: the time limit or the cancellation came first.
   bool acquire(std::int64_t n, std::int64_t deadline_ns, const context* until);
   void release(std::int64_t n);
   std::int64_t available() const noexcept {
@@ -64,16 +64,16 @@ class weighted_core {
 
 }  // namespace detail
 
-// As Go's x/sync/semaphore: acquire(n) takes n of the permits together, or waits. FIFO: while a large request waits,
-// smaller ones that came later wait behind it, so that it is not starved. n that is negative or more than the total:
-// throws logic_error, as nobody could ever serve it. It may go away as soon as acquire() has returned.
+// As Go's x/sync/semaphore: acquire(n) takes n permits together, or waits. FIFO: smaller requests that come later wait
+// behind a large one, so that it is not starved. Throws logic_error if n is negative or more than the total, because
+// such a request could never be served. The semaphore may be destroyed as soon as acquire() has returned.
 class weighted_semaphore {
  public:
-  // All permits are free.
+  // All permits are free at first.
   constexpr explicit weighted_semaphore(std::int64_t total, const char* name = nullptr) : core_(total, name) {}
 
   void acquire(std::int64_t n = 1) { core_.acquire(n, detail::forever, nullptr); }
-  // False: the context was cancelled (also before the call), and nothing was taken.
+  // False: the context was cancelled (perhaps before the call), and nothing was taken.
   [[nodiscard]] bool acquire(const context& until, std::int64_t n = 1) {
     return core_.acquire(n, detail::forever, &until);
   }
@@ -87,7 +87,7 @@ class weighted_semaphore {
     return detail::wait_by_clock(
         limit, [&](std::int64_t deadline_ns) { return core_.acquire(n, deadline_ns, nullptr); });
   }
-  // More than have been acquired: throws logic_error, nothing is changed.
+  // Throws logic_error, and changes nothing, if n is negative or more than have been acquired.
   void release(std::int64_t n = 1) { core_.release(n); }
 
   std::int64_t available() const noexcept { return core_.available(); }  // free at this moment

@@ -4,8 +4,8 @@
 
 namespace weft::net {
 
-// Why a text names no network, no host or no socket. Each equals std::errc::invalid_argument. detail::throw_io_error() throws
-// them as std::invalid_argument, because the caller and not the network is at fault.
+// Why a text names no network, no host or no socket. Each code equals std::errc::invalid_argument.
+// detail::throw_io_error() throws it as std::invalid_argument, because the caller is at fault, not the network.
 enum class AddressError {
   kNetwork = 1,    // of dial, parse_address
   kStreamNetwork,  // of listen

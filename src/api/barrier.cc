@@ -5,8 +5,9 @@
 #include "weft/detail/happens_before.h"
 #include "weft/error.h"
 
-// Barrier: everything under the queue's lock, also the question whether the phase is over: so it may go away when the last
-// wait has returned, although the one that completed the phase may still be on its way out.
+// Barrier. Everything happens under the queue's lock, even the check whether the phase is over. So the barrier may be
+// destroyed when the last wait has returned, although the participant that completed the phase may still be on its way
+// out.
 namespace weft::detail {
 
 void throw_negative_barrier() { throw logic_error("weft: barrier: the expected number is negative"); }

@@ -39,8 +39,8 @@ std::size_t broadcast_core::send(std::shared_ptr<const void> value) {
   const std::size_t receivers = receivers_;
   if (!was_closed && receivers != 0) {
     slot& own = at(end_++);
-    if (own.value != nullptr) order_acquire(&own);  // of whoever sent the one that falls out
-    std::swap(own.value, value);                    // it goes after the lock
+    if (own.value != nullptr) order_acquire(&own);  // after the sender of the value that falls out
+    std::swap(own.value, value);                    // the old value is destroyed after the lock
     own.missing = receivers;
     order_release(&own);
     take_all(queue.list, released);
@@ -100,8 +100,8 @@ std::uint64_t broadcast_core::subscribe() noexcept {
   return next;
 }
 
-// First it stops counting for later values; then it passes those that are there, one by one, for their destructors
-// run without the lock.
+// First the receiver stops counting for later values. Then it passes the present values one by one, because their
+// destructors run without the lock.
 void broadcast_core::unsubscribe(std::uint64_t next) noexcept {
   sched::WaitQueue& queue = sched::open(queue_);
   queue.lock.lock();
@@ -119,7 +119,7 @@ void broadcast_core::unsubscribe(std::uint64_t next) noexcept {
   }
 }
 
-// Under the lock. True: `out` says what; it may be the end.
+// Under the lock. True: `out` holds the result, which may be the end of the broadcast.
 bool broadcast_core::take_now(std::uint64_t& next, taken& out) noexcept {
   if (next == end_) {
     if (closed_) {

@@ -23,7 +23,7 @@ WaitEnd wait_unless_cancelled(sched::WaitQueue& queue, sched::Waiter& waiter, sc
                               GaveUp gave_up) {
   struct Watch : detail::context_watch {
     sched::Wait* wait;
-    bool decided = false;  // it was the cancellation that ended the wait
+    bool decided = false;  // the cancellation ended the wait
   } watch;
   watch.fired = [](detail::context_watch* fired) {
     auto* own = static_cast<Watch*>(fired);

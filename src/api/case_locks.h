@@ -9,9 +9,11 @@
 namespace weft::detail {
 
 // The locks of all channels of a select, held together.
-//   Tried first  one after the other, in the order of the cases: nobody is waited for, so no order is needed, and nothing to sort.
-//   In order     when one of them is taken, perhaps by ourselves (a channel in two cases): all are let go, and then waited for, each once,
-//                in the order of their addresses, as by everybody who waits for one while holding another.
+//   Tried first  One after the other, in the order of the cases. The select waits for none of them, so no lock order is
+//                needed, and nothing is sorted.
+//   In order     If one of them is taken, perhaps by this select itself (a channel in two cases), all are released.
+//                Then each is waited for once, in the order of their addresses. Every thread that waits for one channel
+//                lock while it holds another uses that order.
 class CaseLocks {
  public:
   static constexpr std::size_t kOnStack = 8;
@@ -21,7 +23,7 @@ class CaseLocks {
 
   void lock() {
     if (WEFT_UNLIKELY(!try_lock())) lock_in_order();
-    os::note_rank_taken(base::Rank::kWaitList);  // of all as of one
+    os::note_rank_taken(base::Rank::kWaitList);  // all locks together count as one
   }
   void unlock() noexcept {
     os::note_rank_released(base::Rank::kWaitList);

@@ -16,18 +16,21 @@
 #include "weft/detail/clock.h"
 #include "weft/error.h"
 
-// Why the hand-off is right (the invariants C1-C3 stand in chan_core.h; tests/model/api/chan_test.cc explores this file).
-//   Ownership   a queued waiter belongs to the lock. pop() under it decides the waiter's Choice and makes it the popper's: nobody
-//               else can reach it, and its frame stays, for its owner sleeps until wake(). So the element is moved without the lock.
-//   No loss     a side queues under the lock, after it has seen there that it must wait; the other side looks under the lock. One
-//               of the two sees the other. What is read without the lock (looks_ready) only ever says "would block" of one moment,
-//               or is looked at again under the lock.
-//   Orders      buffer and lists: the lock (spin_lock). The element and `success`, written before wake(): ready() to the switch, or
-//               the note. A try that sees the last element gone (chan.count) sees a close before it (chan.closed).
-//   Once        a waiter with a time limit or of a select can be wanted by several: Choice::fire() succeeds once, who did it decides, and
-//               wakes.
-//   Rejected    a lock-free ring for buffered channels: close, select and FIFO waiters would need a second protocol beside it.
-//               Waking before moving: the waiter's frame may be gone.
+// Why the hand-off is right. The invariants C1-C3 stand in chan_core.h; tests/model/api/chan_test.cc explores this
+// file.
+//   Ownership   A queued waiter belongs to the lock. pop() under the lock decides the waiter's Choice and gives the
+//               waiter to the popper. No other thread can reach it then, and its frame stays, because its owner sleeps
+//               until wake(). So the element is moved without the lock.
+//   No loss     A side queues under the lock, after it has seen there that it must wait. The other side looks under the
+//               lock. So one of the two sees the other. What is read without the lock (looks_ready) only says "would
+//               block" of one moment, or is read again under the lock.
+//   Orders      Buffer and lists: the lock (biased_lock.h). The element and `success` are written before wake():
+//               ready() orders them before the switch, or the note does for a thread. A try that sees the last element
+//               gone (chan.count) sees a close before it (chan.closed).
+//   Once        Several threads may want to wake a waiter with a time limit, or of a select. Choice::fire() succeeds
+//               for one of them, which decides and wakes.
+//   Rejected    A lock-free ring for buffered channels: close, select and FIFO waiters would need a second protocol
+//               beside it. Waking before moving: the waiter's frame may be gone.
 namespace weft::detail {
 namespace {
 
@@ -37,7 +40,7 @@ using sched::WaitReason;
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 46;  // beyond what a process can map: a mistake, not a channel
 
-// A nil channel: waits for nothing but the time limit.
+// A nil channel: only the time limit ends the wait.
 chan_outcome wait_on_nil(WaitReason reason, std::int64_t deadline_ns) {
   if (deadline_ns == 0) return chan_outcome::would_block;
   Wait wait(reason, nullptr, deadline_ns);
@@ -46,10 +49,11 @@ chan_outcome wait_on_nil(WaitReason reason, std::int64_t deadline_ns) {
   return chan_outcome::would_block;
 }
 
-// Who waits may be in no cache: its waiter, its G, and the registers it has saved right below the waiter. Each is found through the one
-// before, so all are asked for at once (a token round 10,000 goroutines: 150 -> 92 ns a hop; two that are in the cache: no difference).
+// What is needed of a parked goroutine may be in no cache: its waiter, its G, and the registers it has saved right
+// below the waiter. Each is found through the one before, so all are prefetched at once (a token round 10,000
+// goroutines: 150 -> 92 ns a hop; with two goroutines, which are in the cache, no difference).
 __attribute__((always_inline)) inline void fetch_parked(const Waiter* waiter, const void* g) noexcept {
-  constexpr std::ptrdiff_t kReturns = 16;  // what park() itself has there
+  constexpr std::ptrdiff_t kReturns = 16;  // bytes that park() itself keeps there
   const auto* at = reinterpret_cast<const std::byte*>(waiter);
   __builtin_prefetch(g);
   for (std::ptrdiff_t below = kReturns + WEFT_CONTEXT_SIZE; below > 0;
@@ -65,7 +69,7 @@ chan_core::~chan_core() {
       ops_->destroy(slot(receive_index_));
 }
 
-// Words, which are moved without asking anybody; false: objects.
+// Moves an element that is a plain word. False: it is an object.
 __attribute__((always_inline)) static inline bool move_word(std::size_t bytes, void* to, const void* from) noexcept {
   if (bytes == 8) {
     std::memcpy(to, from, 8);
@@ -81,7 +85,7 @@ __attribute__((always_inline)) inline void chan_core::move(void* to, void* from)
   if (!move_word(plain_bytes_, to, from)) move_object(to, from, 1);
 }
 
-// The user's code: others wait for it, or (kLockHeld) for the lock that is held.
+// Runs the user's code. Other goroutines wait for it or, with kLockHeld, for the lock that is held.
 __attribute__((noinline)) void chan_core::move_object(void* to, void* from, std::uint32_t depth) const noexcept {
   if (ops_->move != nullptr) {
     const sched::NonPreemptible others_wait(depth);
@@ -117,7 +121,7 @@ __attribute__((always_inline)) inline void chan_core::take_from_buffer(void* to)
   ops_->destroy(element);
 }
 
-// False: that sender's copy threw.
+// False: the sender's copy threw.
 __attribute__((always_inline)) inline bool chan_core::take_into_buffer(Waiter& sender) const noexcept {
   sender.success = true;
   [[maybe_unused]] const OfSleeper element(order_);
@@ -185,7 +189,7 @@ __attribute__((always_inline)) inline chan_outcome chan_core::pass(Waiter& partn
   return chan_outcome::done;
 }
 
-// False: that sender's copy threw.
+// False: the sender's copy threw.
 __attribute__((noinline)) bool chan_core::receive_copy(Waiter& sender, void* storage) noexcept {
   lock_.unlock();
   sender.success = true;
@@ -201,7 +205,8 @@ void chan_core::refuse_send() const {
                                : "weft: send on the channel of a context: nobody does that, it is only closed");
 }
 
-// The value goes to a waiting receiver or into the buffer. `copy` is null for all but select, and known to be so to the compiler.
+// The value goes to a waiting receiver or into the buffer. Only select gives a `copy`; for all others the compiler
+// knows that it is null.
 __attribute__((always_inline)) inline chan_outcome chan_core::send_now(void* value, void (*copy)(void*, const void*)) {
   if (WEFT_UNLIKELY(refuses_sends())) {
     lock_.unlock();
@@ -256,7 +261,7 @@ chan_outcome chan_core::try_send(void* value, void (*copy)(void*, const void*)) 
   return outcome;
 }
 
-// From the buffer, whose place the longest waiting sender gets.
+// From the buffer. The longest waiting sender gets the free place.
 __attribute__((always_inline)) inline chan_outcome chan_core::receive_buffered(void* storage, std::size_t count) {
   order_.before_use(receive_index_);
   take_from_buffer(storage);
@@ -286,7 +291,7 @@ __attribute__((always_inline)) inline chan_outcome chan_core::receive_now(void* 
   while (Waiter* sender = pop(senders_)) {
     if (WEFT_LIKELY(sender->copy == nullptr)) return pass(*sender, storage, sender->element);
     if (receive_copy(*sender, storage)) return chan_outcome::done;
-    lock_.lock();  // the next one
+    lock_.lock();  // for the next sender
   }
   if (WEFT_UNLIKELY(is_timer())) return receive_tick(storage);
   if (was_closed()) {
@@ -304,7 +309,7 @@ chan_outcome chan_core::try_receive(void* storage) {
   return outcome;
 }
 
-// A goroutine without a time limit waits: no Wait is built. The lock is held, and released.
+// Parks a goroutine without a time limit; no Wait is built. The lock is held on entry, and released.
 __attribute__((always_inline)) inline void chan_core::park_on(sched::WaitList& list, Waiter& waiter,
                                                               sched::Goroutine* g, WaitReason reason,
                                                               void* element) noexcept {
@@ -320,8 +325,8 @@ __attribute__((always_inline)) inline void chan_core::park_on(sched::WaitList& l
 }
 
 // --- the operations as they are called ---
-//   What happens most stands at the front of each. Whatever else it calls, it calls last, with nothing to keep meanwhile: so there is no
-//   frame to make, and a goroutine that waits has little on its stack.
+//   The most frequent case stands at the front of each. All else is called last, with nothing to keep meanwhile. So
+//   there is no frame to make, and a parked goroutine has little on its stack.
 
 __attribute__((always_inline)) inline chan_outcome chan_core::send_locked(sched::Goroutine* g, void* value,
                                                                           std::int64_t deadline_ns) {
@@ -342,11 +347,11 @@ chan_outcome chan_core::send(void* value, std::int64_t deadline_ns) {
 
 __attribute__((noinline)) chan_outcome chan_core::send_slowly(void* value, std::int64_t deadline_ns) {
   if (deadline_ns == 0) return looks_ready(true) ? try_send(value, nullptr) : chan_outcome::would_block;
-  if (sched::has_lease()) {  // a P is needed for waiting only
+  if (sched::has_lease()) {  // a goroutine on lease needs a P only for waiting
     const chan_outcome outcome = try_send(value, nullptr);
     if (outcome != chan_outcome::would_block) return outcome;
   }
-  // Before the lock: who has lost its P gets one here, and may have to wait for it.
+  // Before the lock: a goroutine that has lost its P gets one here, and may have to wait for it.
   sched::Goroutine* g = sched::calling_goroutine();
   lock_.lock();
   return send_locked(g, value, deadline_ns);
@@ -361,7 +366,7 @@ __attribute__((noinline)) chan_outcome chan_core::send_to_receiver(sched::Gorout
   return pass(*receiver, receiver->element, value);
 }
 
-// Or to one that waits with a time limit.
+// To a receiver of a select, or to one with a time limit.
 __attribute__((noinline)) chan_outcome chan_core::send_to_select(sched::Goroutine* g, void* value,
                                                                  std::int64_t deadline_ns) {
   Waiter* receiver = receivers_.front();
@@ -370,7 +375,7 @@ __attribute__((noinline)) chan_outcome chan_core::send_to_select(sched::Goroutin
     return pass(*receiver, receiver->element, value);
   }
   if ((receiver = pop(receivers_)) != nullptr) return pass(*receiver, receiver->element, value);
-  return send_locked(g, value, deadline_ns);  // their selects had been decided: nobody is left
+  return send_locked(g, value, deadline_ns);  // their selects had been decided: no receiver is left
 }
 
 __attribute__((noinline)) chan_outcome chan_core::send_parked(sched::Goroutine* g, void* value) {
@@ -474,8 +479,9 @@ chan_outcome chan_core::receive_later(void* storage, std::int64_t deadline_ns) {
       leave_any(false, waiter);
       return chan_outcome::would_block;
     }
-    sched::calling_goroutine();  // before the lock, as above
-    lock_.lock();  // a thread's, and a timer's time has come; or it was woken for something that failed: look again
+    sched::calling_goroutine();  // before the lock, as in send_slowly()
+    // Look again: a timer's time has come for a plain thread, or the operation that woke the receiver has failed.
+    lock_.lock();
     if (!is_woken) take_off(receivers_, waiter);
     const chan_outcome outcome = receive_now(storage);
     if (outcome != chan_outcome::would_block) return outcome;
@@ -484,7 +490,7 @@ chan_outcome chan_core::receive_later(void* storage, std::int64_t deadline_ns) {
 
 void chan_core::destroy(chan_core* channel) noexcept {
   order_acquire(&channel->references_);
-  if (WEFT_UNLIKELY(channel->is_timer())) {  // without a buffer
+  if (WEFT_UNLIKELY(channel->is_timer())) {  // has no buffer
     delete static_cast<timer_chan*>(channel);
     return;
   }

@@ -12,16 +12,16 @@
 
 // What TSan is told of a channel, as Go's memory model promises it: send k comes before receive k, receive k before the
 // end of send k + capacity, a close before the receive that sees it. Two sends into free places are in no order.
-//   Buffered    each place in the buffer is a token: whoever puts into it or takes from it comes after the one before.
-//   Handed over directly, past the buffer: as if through the place whose turn it is. The one that waits has left word
-//               at a ticket when it queued, because it cannot speak while it sleeps, and may not be followed by its
-//               partner, to which nothing is promised of it; the next use of the place follows the ticket. When it
-//               wakes up, it follows the place.
-//   Elements    moved by the partner of the one that waits, which is not in order with it: TSan does not look
-//   (arch::FiberUnwatched).
-//   Unbuffered  both sides meet: each follows the other. The waiter itself is the token.
-//   Lock        all functions but woken() are called with the channel's lock held, or by the only one that knows the
-//   waiter.
+//   Buffered    Each place in the buffer is a token: each use of the place comes after the use before.
+//   Handed over Directly, past the buffer: as if through the place whose turn it is. The waiter released a ticket when
+//               it queued, because it cannot act while it sleeps. Its partner must not acquire the ticket, because no
+//               order is promised to the partner. The next user of the place acquires it. When the waiter wakes up, it
+//               acquires the place.
+//   Elements    Moved by the waiter's partner, which is in no order with the waiter. So TSan does not look
+//               (arch::FiberUnwatched).
+//   Unbuffered  Both sides meet: each comes after the other. The waiter itself is the token.
+//   Lock        All functions but woken() are called with the channel's lock held, or by the only thread that knows the
+//               waiter.
 // In other builds the functions and the object are empty.
 namespace weft::detail {
 
@@ -44,7 +44,7 @@ class ChanOrder {
     place.follows = nullptr;
   }
   void after_use(std::size_t index) noexcept { order_release(&at(index).word); }
-  // The partner, which sleeps, is its next user.
+  // The sleeping partner is the next user of the place.
   void use_by(std::size_t index, sched::Waiter& partner) noexcept {
     Place& place = at(index);
     place.follows = partner.ticket;
@@ -68,9 +68,10 @@ class ChanOrder {
   }
 
  private:
-  static constexpr std::size_t kMostPlaces = std::size_t{1} << 16;  // more share one, which orders too much rather than too little
+  // Larger buffers share one place, which orders too much rather than too little.
+  static constexpr std::size_t kMostPlaces = std::size_t{1} << 16;
   struct Place {
-    char word = 0, ticket = 0;       // their addresses
+    char word = 0, ticket = 0;       // only their addresses count
     const void* follows = nullptr;  // a ticket
   };
   Place& at(std::size_t index) const noexcept { return place_[index % places_]; }
@@ -80,7 +81,7 @@ class ChanOrder {
   std::unique_ptr<Place[]> place_;
 };
 
-// While it lives, the caller moves an element for or from one that sleeps.
+// While it lives, the caller moves an element for or from a sleeping partner.
 class OfSleeper {
  public:
   explicit OfSleeper(const ChanOrder& order) noexcept {

@@ -24,7 +24,7 @@ timer_chan::timer_chan(const element_ops& ops, std::int64_t when, std::int64_t p
   when_ns_.store_relaxed(when);
 }
 
-// The tick keeps its own time; those that nobody received meanwhile are dropped.
+// A tick carries its own time, however late it is received. Ticks missed meanwhile are dropped.
 bool timer_chan::take_tick(void* storage) noexcept {
   const std::int64_t when = when_ns_.load_relaxed(), now = os::now_ns();
   if (when > now) return false;
@@ -40,7 +40,7 @@ bool timer_chan::take_tick(void* storage) noexcept {
   return true;
 }
 
-// Null: it is not time yet, or nobody waits. Else to be woken after the lock.
+// Null: it is not time yet, or there is no waiter. Otherwise the caller wakes the waiter after the lock.
 Waiter* timer_chan::serve_first() noexcept {
   if (!timer_due()) return nullptr;
   Waiter* first = pop(receivers_);
@@ -76,7 +76,7 @@ void timer_chan::settle_and_unlock() noexcept {
   if (unused) destroy(this);
 }
 
-// By the heap, under its lock: whoever ends the channel meanwhile waits for that in stop_timer().
+// Called by the heap, under its lock. A thread that ends the channel meanwhile waits for that in stop_timer().
 void timer_chan::fire(sched::Timer* due) noexcept {
   auto* self = static_cast<timer_chan*>(due);
   self->lock_.lock();
@@ -90,7 +90,7 @@ void timer_chan::fire(sched::Timer* due) noexcept {
   if (first != nullptr) sched::wake(first);
 }
 
-// They wait for the old time.
+// Takes the plain threads, because they wait for the old time.
 void timer_chan::take_threads(sched::WaitList& taken) noexcept {
   for (Waiter *waiter = receivers_.front(), *next; waiter != nullptr; waiter = next) {
     next = waiter->next;
@@ -106,7 +106,7 @@ bool timer_chan::change(std::int64_t when, std::int64_t period, bool start) noex
   order_release(static_cast<chan_core*>(this));
   lock_.lock();
   const bool was_pending = is_started_;
-  is_started_ = start;  // that it is a timer's does not change: selects read it without the lock
+  is_started_ = start;  // state_ stays kTimers: selects read it without the lock
   period_ns_ = period;
   when_ns_.store_relaxed(when);
   take_threads(threads);
@@ -117,7 +117,7 @@ bool timer_chan::change(std::int64_t when, std::int64_t period, bool start) noex
 
 // --- what chan_core asks of a timer's channel ---
 
-// As receive_now(): the lock is released if it is done. Those who wait come first, except that a thread need not wait
+// As receive_now(): the lock is released if the outcome is `done`. Waiters come first, but a plain thread need not wait
 // for them.
 chan_outcome chan_core::receive_tick(void* storage) noexcept {
   auto* self = static_cast<timer_chan*>(this);

@@ -4,13 +4,16 @@
 #include "sched/wait_queue.h"
 
 // Condition variables.
-//   Queued      before the lock is given up, so that a notification after that reaches the waiter; but asleep only after it:
-//               the user's unlock() may itself park. Who is notified in between does not fall asleep at all.
-//   Memory      a notified waiter touches the condition variable no more. One whose time limit came first takes itself off the
-//               queue; the destructor waits for such.
-//   Once        kQueued -> kAsleep by the waiter's CAS, -> kNotified by the notifier's exchange (condition.state): the later one
-//               sees the other, so who sleeps is woken, and who has not fallen asleep yet is not.
-//   Not spent   a notification never goes to one whose time limit has fired its Choice: the next in the queue gets it.
+//   Queued      A waiter queues before it releases the user's lock, so that a later notification reaches it. It falls
+//               asleep only after the release, because the user's unlock() may itself park. A waiter that is notified
+//               in between does not fall asleep at all.
+//   Memory      A notified waiter does not touch the condition variable any more. A waiter whose time limit came first
+//               takes itself off the queue; the destructor waits for it.
+//   Once        The waiter's CAS leads from kQueued to kAsleep, the notifier's exchange to kNotified (condition.state).
+//               The later of the two sees the other. So a sleeping waiter is woken, and one that has not fallen asleep
+//               yet is not.
+//   Not spent   A notification never goes to a waiter whose time limit has fired its Choice: the next in the queue gets
+//               it.
 //   Model       tests/model/api/condition_test.cc explores this file.
 namespace weft::detail {
 namespace {
@@ -33,12 +36,13 @@ condition_core::~condition_core() {
     queue.lock.unlock();
     return found;
   };
-  // At the end of the process those who would leave have been stopped.
+  // At the end of the process the waiters that would leave have been stopped.
   while (somebody_leaves() && !sched::scheduler.exiting.load_acquire()) sched::yield();  // pairs: exiting
 }
 
 void condition_core::notify_if_any(std::uint64_t most) noexcept {
-  // Who queued before it gave up the user's lock, which the caller has had since, is visible without ours.
+  // A waiter queues before it releases the user's lock, and the caller has held that lock since. So the waiter is
+  // visible without the queue's lock.
   if (!sched::open(queue_).list.empty()) notify(most);
 }
 
@@ -78,7 +82,7 @@ bool condition_core::wait_ns(lock_operations lock, std::int64_t deadline_ns) {
     throw;
   }
   bool notified = true;
-  sched::calling_goroutine();  // the lock is the user's code: it may have lost its P there
+  sched::calling_goroutine();  // the user's unlock() may have lost the P
   wait.begin();
   std::uint8_t queued = kQueued;
   if (waiter.state.cas_acq_rel(queued, kAsleep)) {  // pairs: condition.state

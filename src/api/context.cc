@@ -12,7 +12,7 @@
 namespace weft::detail {
 namespace {
 
-// The user started it where it was registered, not where the context was cancelled.
+// The goroutine counts as started where the function was registered, not where the context was cancelled.
 void start(const std::shared_ptr<context_hook>& hook) {
   launch_from(hook->site, prepare_record(), [hook] { hook->run(); });
 }
@@ -22,7 +22,7 @@ context_state* nearest_cancellable(context_state* state) noexcept {
   return state;
 }
 
-// Those a cancellation has reached.
+// The contexts that a cancellation has reached.
 class Reached {
  public:
   Reached(context_state* root, std::error_code error, const std::exception_ptr& cause) : root_(root) {
@@ -31,7 +31,7 @@ class Reached {
       decide(state, error, root->cause);
     decided_ = true;
   }
-  // The user's code: may park.
+  // Runs the user's code, which may park.
   void notify() const {
     if (!decided_) return;
     notify(root_);
@@ -73,7 +73,8 @@ class Reached {
   static void notify(context_state* state) {
     std::vector<std::shared_ptr<context_hook>> hooks;
     {
-      std::lock_guard guard(state->lock);  // cancelled on its own and from above at once, it is notified twice
+      // A context that is cancelled directly and from above at the same time is notified twice.
+      std::lock_guard guard(state->lock);
       hooks.swap(state->hooks);
     }
     for (const std::shared_ptr<context_hook>& hook : hooks) {
@@ -98,14 +99,14 @@ class Reached {
   bool decided_ = false;
 };
 
-// The context behind a link, with a hold; null: gone.
+// The context behind a link, with a hold; null: the context is gone.
 context_state* follow(ContextLink& link) noexcept {
   std::lock_guard guard(link.lock);
   return link.state != nullptr && link.state->try_hold() ? link.state : nullptr;
 }
 
-// Called by whoever requests the stop; the stop source may not see it park, nor may the context end inside it: what may do
-// either gets a goroutine.
+// Called by the thread that requests the stop. Inside the stop source this call must not park, and the context must not
+// end. So the part that may do either runs in a goroutine.
 void cancel_by_stop(void* link) noexcept {
   context_state* state = follow(*static_cast<ContextLink*>(link));
   if (state == nullptr) return;
@@ -131,7 +132,8 @@ void end_by_limit(context_state* state, const time_limit& limit) {
   cancel_context(state, std::make_error_code(std::errc::timed_out), limit.cause);
 }
 
-// What the timer of a limit runs, which is never early. By another clock than the steady one it may be: set_limit() looks.
+// What the timer of a limit runs. The timer is never early by the steady clock. By another clock it may be, so
+// set_limit() looks.
 struct LimitReached {
   std::shared_ptr<ContextLink> link;
   time_limit wanted;
@@ -148,12 +150,12 @@ void set_limit(context_state* state, const time_limit& wanted) {
   std::int64_t deadline_ns = wanted.deadline_ns;
   if (deadline_ns <= now && wanted.again) deadline_ns = wanted.again();
   if (deadline_ns <= now) return end_by_limit(state, wanted);
-  if (state->link == nullptr) link_to(state);  // the first time: before anybody else can look
+  if (state->link == nullptr) link_to(state);  // the first time: no other thread can see the context yet
   timer limit(std::chrono::nanoseconds(deadline_ns - now),
               LimitReached{state->link, {deadline_ns, wanted.cause, wanted.again}});
   {
     std::lock_guard guard(state->lock);
-    if (!state->is_cancelled()) {  // the parent's cancellation may have been faster
+    if (!state->is_cancelled()) {  // the parent's cancellation may have come first
       std::swap(state->limit, limit);
       return;
     }
@@ -175,7 +177,7 @@ bool join_parent(context_state* child) {
 
 void cancel_context(context_state* state, std::error_code error, std::exception_ptr cause) {
   if (state == nullptr) return;
-  state->references.fetch_add_relaxed(context_state::kHold);  // what is notified may drop the handle that is used here
+  state->references.fetch_add_relaxed(context_state::kHold);  // a notified function may drop the handle used here
   Reached(state, error, cause).notify();
   release_hold(state);
 }
@@ -211,14 +213,14 @@ context make_cancellable(const context& parent, time_limit limit) {
   auto* state = new context_state;
   context made(state);
   state->done = chan<std::monostate>();
-  state->cancellable = true;  // with a channel: who drops it looks there
+  state->cancellable = true;  // not without a channel, because release_context() looks there
   state->done.core()->give_to_context();
   state->parent = parent.state_;
   if (state->parent != nullptr) retain_context(state->parent);
   state->above = nearest_cancellable(state->parent);
   const std::int64_t inherited = state->above != nullptr ? state->above->deadline_ns : forever;
   state->deadline_ns = std::min(limit.deadline_ns, inherited);
-  // Another clock may turn out to be later than was thought: then the limit above is not sure to come first.
+  // By another clock, the limit above may turn out to be later than estimated. Then it is not sure to come first.
   const bool is_estimated_above = state->above != nullptr && state->above->is_deadline_estimated;
   const bool is_own = limit.deadline_ns < inherited || (is_estimated_above && limit.deadline_ns != forever);
   state->is_deadline_estimated = is_estimated_above || limit.again != nullptr;

@@ -11,7 +11,7 @@ namespace {
 enum class Reference : std::uint8_t {
   kHandle,
   kHold,
-  kHandleThatStays,  // becomes a hold: who has it has lost its own last handle, but stays
+  kHandleThatStays,  // becomes a hold: the child has lost its own last handle, but stays
 };
 
 std::uint64_t settle(context_state* state, std::uint32_t holds) noexcept;
@@ -54,8 +54,9 @@ bool take_lingering(context_state* state) noexcept {
 
 namespace {
 
-// Those that linger for the sake of a channel or a stop token only. Nobody tells when the last of these goes: they are looked through
-// when they have become twice as many as were wanted the last time. Without handles no new channels and tokens are made.
+// Contexts that linger only for a channel or a stop token. No event says that the last of these has gone. So the list
+// is searched when it has become twice as long as it was after the last search. Without handles no new channels and
+// tokens are made.
 class Lingering {
  public:
   void add(context_state* state) noexcept {
@@ -117,7 +118,8 @@ class Lingering {
 };
 constinit Lingering lingering;
 
-// No handle of it is left, and nothing can cancel it: nor those below it, which linger all, unless they have an end of their own.
+// No handle of root is left, and nothing can cancel it. So nothing can cancel the contexts below, which all linger,
+// unless they have an end of their own.
 void abandon_below(context_state* root) noexcept {
   TakenContexts taken;
   const auto is_lost = [](const context_state* state) {
@@ -144,11 +146,11 @@ void abandon_below(context_state* root) noexcept {
   }
 }
 
-// The last handle goes; holds: those that will remain. Returns what the context gets to linger.
+// The last handle goes; `holds` is the number that will remain. Returns the hold that a lingering context gets, or 0.
 std::uint64_t settle(context_state* state, std::uint32_t holds) noexcept {
   if (!state->cancellable || state->is_cancelled()) return 0;
   const bool is_waited_for = !state->done.core()->has_one_handle();
-  if (!is_waited_for && !state->had_listeners && holds == 0) return 0;  // as most: without the lock
+  if (!is_waited_for && !state->had_listeners && holds == 0) return 0;  // the usual case, without the lock
   bool lingers = false, can_be_cancelled = false;
   {
     std::lock_guard guard(state->lock);

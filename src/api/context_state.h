@@ -14,38 +14,46 @@
 #include "weft/time.h"
 
 // Contexts.
-//   Tree       a child counts as a reference to its parent; a parent knows its cancellable children only by their addresses,
-//              which are good while its lock is held: a dying child takes itself off the list first.
-//   Cancel     1 decided once under each context's lock: cause, channel; its children join the list of those still to do.
-//              2 with all of them decided, what may run the user's code: stop sources, functions. Nothing is allocated before
-//              that, no two contexts are locked at once, and no call is nested: any number of children, any depth.
-//   One moment a context is cancelled when its channel is closed: no other flag says so. So err(), cause() and
+//   Tree       A child counts as a reference to its parent. A parent knows its cancellable children only by their
+//              addresses, which are valid while the parent's lock is held, because a dying child takes itself off the
+//              list first.
+//   Cancel     1 Each context is decided once, under its lock: cause, channel. Its children join the list of contexts
+//              to do.
+//              2 When all of them are decided, the user's code may run: stop sources, functions.
+//              Nothing but the cause is allocated before step 2, no two contexts are locked at once, and no call is
+//              nested. So there may be any number of children, at any depth.
+//   One moment A context is cancelled when its channel is closed; no other flag says so. So err(), cause() and
 //              cancelled() answer at the same moment as done(), whichever the caller asks first. error and cause are
 //              written before the close and never again: is_cancelled() acquires what the close released (chan.closed).
 //              The close happens under the context's lock, so that a context made below, a function or a watch
-//              registered, and a context_callback::stop() come before it or after it. What follows from it comes later,
-//              and a caller that sees it finds err() set: contexts below, watches, functions, the stop token. The
-//              receivers of the channel are woken after the lock, since there may be many.
-//   Rejected   a flag before the close: err() is set while done() is open. A flag after it: a receiver of done() finds
-//              no err(). Both flags, with err() waiting for the second: a reader that waits for a canceller without a
+//              registered, and a context_callback::stop() come before it or after it. What follows from the close comes
+//              later, and a caller that sees it finds err() set: contexts below, watches, functions, the stop token.
+//              The receivers of the channel are woken after the lock, because there may be many.
+//   Rejected   A flag before the close: err() is set while done() is open. A flag after it: a receiver of done() finds
+//              no err(). Both flags, with err() waiting for the second: a reader would wait for a canceller that has no
 //              CPU.
-//   Time limit a function timer that knows the context through a Link, so that it keeps nobody alive; stopped by whatever
-//              cancels first, and with the context.
-//   Lingering  a context without handles is still wanted while somebody has its channel or stop token, or gave it a function, and
-//              while something can still cancel it: a context above, a time limit, a stop request. Then the last handle becomes a
-//              hold of its own (settle). It is given back by who sees `lingers` under the lock: who cancelled the context, after
-//              the notifications; who finds that nothing can cancel it any more (abandon_below); who finds that nobody has its
-//              channel and stop token any more (Lingering). All else is freed with its last handle, as if nothing could linger.
-//   References one word: handles, which are the user's and those of contexts below that have handles themselves; and holds, which
-//              only keep the memory: lingering contexts below, the own lingering, who cancels it at the moment. When a context
-//              loses its last handle and stays, its reference to its parent becomes a hold. So "no handle" means that no user can
-//              reach it, directly or through a context below, and a root that is dropped frees those that linger under it.
-//   Races      the last handle against a cancellation: both decide under the context's lock. Cancelled first: no lingering; who
-//              cancels has a hold, and frees. Lingering first: the cancellation finds it, through the parent's list or the Link,
-//              since the word is not 0. A hold may be given back before the count of it has arrived (the last handle's owner has
-//              decided, and changes the words of the context and of its parents next): the holds of a word may be negative for
-//              that moment, but then its handles are not 0. Who changes the last handle sees exact holds: all others have arrived.
-//              Handles never come back, so what was decided without any stays true.
+//   Time limit A function timer that knows the context through a Link, so that it keeps no context alive. It is stopped
+//              by the first cancellation, and with the context.
+//   Lingering  A context without handles is still wanted while its channel or stop token is held or a function is
+//              registered, and while something can still cancel it: a context above, a time limit, a stop request. Then
+//              the last handle becomes a hold of the context on itself (settle). The thread that finds `lingers` set
+//              under the lock clears it, and gives the hold back. It is the canceller, after the notifications; or a
+//              thread that finds that nothing can cancel the context any more (abandon_below); or a thread that finds
+//              its channel and stop token dropped (Lingering). All other contexts are freed with their last handle, as
+//              if nothing could linger.
+//   References One word with handles and holds. Handles are the user's, and those of contexts below that have handles
+//              themselves. Holds only keep the memory: for lingering contexts below, for the context's own lingering,
+//              and for a canceller at work. When a context loses its last handle and stays, its reference to its parent
+//              becomes a hold. So "no handle" means that no user can reach the context, directly or through a context
+//              below. And dropping a root frees the contexts that linger under it.
+//   Races      The last handle against a cancellation: both decide under the context's lock. Cancelled first: the
+//              context does not linger; the canceller has a hold, and frees. Lingering first: the cancellation finds
+//              the context, through the parent's list or the Link, because the word is not 0.
+//              A hold may be given back before it has been counted: the owner of the last handle has decided, and
+//              changes the words of the context and of its parents next. So the holds of a word may be negative for
+//              that moment, but then its handles are not 0. The thread that gives back the last handle sees exact
+//              holds, because all others have arrived. Handles never come back, so what was decided without any stays
+//              true.
 namespace weft::detail {
 
 struct context_hook {
@@ -66,7 +74,7 @@ struct context_hook {
   std::size_t index = SIZE_MAX;  // among the context's hooks, under its lock; SIZE_MAX: not registered
 };
 
-// For those who may come when the context is gone: a timer, a stop request.
+// For a timer or a stop request, which may come when the context is gone.
 struct ContextLink {
   os::RankedMutex<base::Rank::kContext> lock;
   context_state* state = nullptr;  // null: gone
@@ -79,9 +87,9 @@ struct context_state {
 
   base::Atom<std::uint64_t> references{kHandle};
   context_state* parent = nullptr;  // a reference; for values and deadlines
-  context_state* above = nullptr;   // nearest that can be cancelled: one of the parents, which keep it
+  context_state* above = nullptr;   // the nearest context above that can be cancelled; the parents keep it
   bool cancellable = false;
-  bool shielded = false;  // values are looked for above it, cancellation is not
+  bool shielded = false;  // values are looked up above it, cancellation is not
   std::int64_t deadline_ns = forever;
   bool is_deadline_estimated = false;  // by another clock than the steady one, here or above
   const std::type_info* type = nullptr;
@@ -90,7 +98,7 @@ struct context_state {
   std::shared_ptr<ContextLink> link;
   sched::StopWatch on_stop;
   bool may_be_unwanted = false;    // lingers for its channel or stop token only; written before the last handle goes
-  base::Atom<bool> let_go{false};  // last under the lock of a cancellation: no child's address is known any more
+  base::Atom<bool> let_go{false};  // written last under the lock of a cancellation: no child is listed any more
 
   os::RankedMutex<base::Rank::kContext> lock;
   timer limit;
@@ -99,12 +107,12 @@ struct context_state {
   std::optional<std::stop_source> stop;
   std::vector<context_state*> children;
   std::vector<std::shared_ptr<context_hook>> hooks;
-  bool had_listeners = false;  // a stop source or a function, once
+  bool had_listeners = false;  // has had a stop source or a function
   bool lingers = false;        // has a hold on itself
   context_watch* watches = nullptr;
   std::size_t index_in_parent = SIZE_MAX;          // under the lock of `above`
-  context_state* next = nullptr;                   // list of whoever took it off the list of `above`
-  context_state *after = nullptr, **at = nullptr;  // among the lingering, under their lock; `at` null: not there
+  context_state* next = nullptr;                   // in the list of the thread that took it off the list of `above`
+  context_state *after = nullptr, **at = nullptr;  // among the lingering ones, under their lock; `at` null: not there
 
   context_state() = default;
   context_state(const context_state&) = delete;
@@ -126,7 +134,7 @@ struct context_state {
     return false;
   }
 
-  // Of one that can be.
+  // Only for a cancellable context.
   bool is_cancelled() const noexcept { return chan_closed(done.core()); }
 
   // With the lock held.
@@ -146,7 +154,7 @@ struct context_state {
   }
 };
 
-// Contexts that were taken off the lists of those above them, each with a hold.
+// Contexts that were taken off the lists of the contexts above them, each with a hold.
 class TakenContexts {
  public:
   context_state* first() const noexcept { return first_; }
@@ -170,7 +178,7 @@ class TakenContexts {
 
 // In context_lifetime.cc.
 void release_hold(context_state* state) noexcept;
-// Who takes this away from a lingering context gives its hold back.
+// True: the context lingered. The caller must give its hold back.
 bool take_lingering(context_state* state) noexcept;
 
 }  // namespace weft::detail

@@ -4,8 +4,8 @@
 
 namespace weft::detail {
 
-// Told when a context is cancelled. `fired` runs under the context's lock: short, never parking; after unwatch_context() it is
-// not running and will not run, so a watch may live on the stack of whoever waits.
+// A callback for the cancellation of a context. `fired` runs under the context's lock, so it must be short and never
+// park. After unwatch_context() it neither runs nor will run, so a watch may live on the waiter's stack.
 struct context_watch {
   void (*fired)(context_watch*) = nullptr;
   context_watch* next = nullptr;
@@ -14,7 +14,7 @@ struct context_watch {
   context_state* on = nullptr;  // kept alive by the caller's handle
 };
 
-// False: it has been cancelled already.
+// False: the context has been cancelled already.
 bool watch_context(const context& watched, context_watch& watch);
 void unwatch_context(context_watch& watch) noexcept;
 

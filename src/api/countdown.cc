@@ -4,12 +4,14 @@
 #include "sched/wait_queue.h"
 
 // Countdown.
-//   State       twice the count, plus kWaiting while somebody is queued.
-//   Zero        without kWaiting one CAS, the last access. With it, under the lock, together with taking all who wait: a
-//               waiter queues only after it has set kWaiting, under the lock, on a count that is not zero.
-//   Misuse      is seen before anything changes: nobody who waits sees a number that was never meant.
-//   Select      queues a waiter whose Choice others may fire, too (enlist). Whoever drops it there has looked at its Choice under the
-//               lock; so withdraw() takes the lock even for a waiter that is gone from the list.
+//   State       Twice the count, plus kWaiting while waiters are queued.
+//   Zero        Without kWaiting: one CAS, which is the last access. With kWaiting: under the lock, together with
+//               taking all waiters. A waiter queues only after it has set kWaiting, under the lock, on a count that is
+//               not zero.
+//   Misuse      Is seen before anything changes, so no waiter sees a number that was never meant.
+//   Select      Queues a waiter whose Choice others may fire, too (enlist). A thread that drops such a waiter has
+//               looked at its Choice under the lock. So withdraw() takes the lock even for a waiter that is gone from
+//               the list.
 //   Model       tests/model/api/countdown_test.cc and select_event_test.cc explore this file.
 namespace weft::detail {
 
@@ -76,7 +78,8 @@ bool countdown::enlist(sched::Waiter& waiter) noexcept {
   return waits;
 }
 
-// Under the lock even if nothing is queued any more: who has dropped the waiter has held it until it had looked at its Choice.
+// Takes the lock even if the waiter is not queued any more, because the thread that dropped it held the lock until it
+// had looked at its Choice.
 void countdown::withdraw(sched::Waiter& waiter) noexcept {
   sched::WaitQueue& queue = sched::open(queue_);
   queue.lock.lock();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <cerrno>
 
-// As weft/detail/errno.h declares it, which these sources are compiled without: they read errno anew where that counts.
+// Declared in weft/detail/errno.h. These sources are compiled without that header: they read errno anew where it
+// counts.
 extern "C" __attribute__((noinline)) int* weft_errno_location() noexcept {
-  asm volatile("" ::: "memory");  // nobody who sees this body may conclude that the answer is always the same
+  // A compiler that sees this body must not conclude that the answer is always the same.
+  asm volatile("" ::: "memory");
   return &errno;
 }

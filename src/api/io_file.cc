@@ -9,8 +9,8 @@
 #include "weft/go.h"
 #include "weft/io.h"
 
-// Files by hand-off: a call that is served from memory costs a few dozen nanoseconds more than without, one that waits for the
-// disk loses its P to whoever has work (docs/decisions/0004).
+// Files by hand-off. A call that is served from memory costs a few dozen nanoseconds more than without. A call that
+// waits for the disk loses its P to other work (docs/decisions/0004).
 namespace weft::io {
 namespace {
 

@@ -12,9 +12,9 @@
 #include "weft/io.h"
 
 // Child processes.
-//   Waiting   a pidfd becomes readable when the child ends: the goroutine parks. Where the system has none, waitpid by hand-off, in
-//             small steps when there is a deadline.
-//   SIGCHLD   is not touched: the program may handle it as it likes.
+//   Waiting   A pidfd becomes readable when the child ends: the goroutine parks. On a system without pidfds: waitpid by
+//             hand-off, in small steps if there is a deadline.
+//   SIGCHLD   Is not touched: the program may handle it as it likes.
 namespace weft::io {
 namespace {
 
@@ -52,7 +52,7 @@ std::optional<int> process::wait_until(time_point deadline) {
 int process::wait() { return *wait_until(time_point::max()); }
 
 void process::kill(int signal) {
-  if (status_ || pid_ <= 0) return;  // the number may mean somebody else by now
+  if (status_ || pid_ <= 0) return;  // the number may belong to another process by now
   if (::kill(pid_, signal) != 0) throw std::system_error(error_from(errno), "weft: process::kill");
 }
 
@@ -65,7 +65,7 @@ process start(const std::vector<std::string>& arguments, const process_options& 
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
-  // The child starts with no signal blocked, whatever this thread has.
+  // The child starts with no signal blocked, whatever this thread blocks.
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);

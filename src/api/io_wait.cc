@@ -7,9 +7,9 @@
 #include "os/clock.h"
 #include "weft/io.h"
 
-// Waiting for descriptors that are not ours.
-//   How       a duplicate is registered for the time of the wait, so that several may wait for one descriptor, one of ours too, and
-//             a number that is closed and used again meanwhile confuses nobody.
+// Waiting for descriptors of the caller.
+//   How       A duplicate is registered for the time of the wait. So several goroutines may wait for one descriptor,
+//             also for one of the library's own, and a number that is closed and used again meanwhile does no harm.
 //   Verdict   poll(2) before and after: what it says is what the caller gets.
 namespace weft::io {
 namespace {

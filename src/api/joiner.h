@@ -6,7 +6,8 @@ namespace weft::detail {
 
 // A waiter in a task's word (task_core.cc). `queued` says whether it has got there.
 struct Joiner : sched::Waiter {
-  base::Atom<bool> released{false};  // the goroutine's last word to one that was woken by others, or by its time limit
+  // The goroutine's last access to a joiner that was woken by others, or by its time limit.
+  base::Atom<bool> released{false};
 };
 
 }  // namespace weft::detail

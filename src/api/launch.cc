@@ -21,9 +21,9 @@ using sched::scheduler;
 using sched::SpawnExtra;
 
 __attribute__((always_inline)) inline spawn_record* take_record() {
-  // Records wait for stacks already: more of them would only wait longer (F04).
+  // Records already wait for stacks, because memory ran out: more records would only wait longer.
   if (WEFT_UNLIKELY(!scheduler.starved.empty())) throw std::bad_alloc();
-  // One that has left its P to others (lease.h) need not wait for it: a shared record will do.
+  // A goroutine that has left its P to others (lease.h) need not wait for it, because a shared record will do.
   sched::Processor* p = os::current_p();
   if (WEFT_UNLIKELY(p == nullptr) && !sched::has_lease()) p = sched::own_processor();
   spawn_record* record = WEFT_LIKELY(p != nullptr) ? scheduler.records.take(*p) : scheduler.records.take_shared();
@@ -51,7 +51,7 @@ void destroy_extra(SpawnExtra* extra) noexcept {
   delete extra;
 }
 
-// What a child of the caller, goroutine or thread, starts with; null: nothing.
+// What a child of the caller (goroutine or thread) inherits; null: nothing.
 const sched::Locals* inheritable_locals() noexcept {
   const sched::Goroutine* g = os::current_g();
   const sched::Locals* locals = g != nullptr ? g->locals : api::find_thread_locals();

@@ -4,7 +4,7 @@
 
 namespace weft::api {
 
-// What a fatal error calls a lock: by its name or, if it has none, by where it is.
+// What a fatal error calls a lock: its name or, without one, its address.
 class LockName {
  public:
   LockName(const char* name, const void* lock) noexcept {

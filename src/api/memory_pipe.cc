@@ -17,9 +17,10 @@ bool has_passed(std::int64_t deadline_ns) noexcept {
   return deadline_ns != detail::forever && os::now_ns() >= deadline_ns;
 }
 
-// The stream's lock for a wait that a context may end. A context cancelled before the wait was queued has woken nobody, so it is
-// asked for again after that: cancelling stores `raised` and then looks into the queue under the queue's lock; the wait queues
-// under that lock and loads `raised` afterwards.
+// The stream's lock for a wait that a context may end. A context that was cancelled before the wait was queued has
+// woken no waiter, so the cancellation is read again after the queueing. The canceller stores `raised` and then looks
+// into the queue under the queue's lock. The waiter queues under that lock and loads `raised` afterwards. So one of the
+// two sees the other.
 struct CancellableLock {
   void lock() { inner.lock(); }
   void unlock() {
@@ -31,14 +32,14 @@ struct CancellableLock {
   PipeCondition& condition;
 };
 
-// Why a call ends before it is served; 0: it may wait on.
+// Why a call ends before it is served; 0: it may go on waiting.
 int reason_to_stop(const bool& closed, const std::int64_t& deadline_ns, const PipeCancellation& cancellation) noexcept {
   if (closed) return EBADF;
   if (cancellation.raised()) return ECANCELED;
   return has_passed(deadline_ns) ? ETIMEDOUT : 0;
 }
 
-// With the stream's lock held. `deadline_ns` may change meanwhile: its setter notifies.
+// With the stream's lock held. `deadline_ns` may change meanwhile; its setter notifies.
 template <class Ready>
 int wait(PipeStream& stream, PipeCondition& condition, const bool& closed, const std::int64_t& deadline_ns,
          const PipeCancellation& cancellation, Ready ready) {

@@ -12,27 +12,30 @@
 #include "weft/mutex.h"
 
 // net::pipe(): two ends in memory, as Go's net.Pipe.
-//   Job        a conn without a descriptor. Each direction is a stream: a writer offers its own memory, readers copy out of it, the
-//              write returns when all has been taken. So there is no buffer to choose the size of, and a test that forgets to read
-//              is a deadlock that the runtime reports, with both stacks.
-//   Invariants of a stream, under its lock: `offered` is not empty only while `taken` is true, and lies in the memory of the call
-//              that took the turn. Whoever changes what others wait for notifies all of them: there are as few as goroutines
-//              that use one connection.
-//   Cost       none for sockets: conn looks for an end only where it would report a closed connection (no descriptor).
-//   Rejected   socketpair(2): buffers, so that a write returns before the peer has read, and how much it takes is the kernel's
-//              choice; needs two descriptors and the poller; a wait in it is I/O, which is no deadlock and no time of a fake clock.
-//              Channels of buffers, as Go has it: deadlines that change while calls wait want a channel and a timer each.
+//   Job        A conn without a descriptor. Each direction is a stream: a writer offers its own memory, readers copy
+//              out of it, and the write returns when all has been taken. So there is no buffer size to choose, and a
+//              test that forgets to read is a deadlock that the runtime reports, with both stacks.
+//   Invariants Of a stream, under its lock: `offered` is not empty only while `taken` is true, and lies in the memory
+//              of the call that has the turn. A call that changes what others wait for notifies all of them; they are
+//              few, because few goroutines use one connection.
+//   Cost       None for sockets: conn looks for an end only where it would report a closed connection (no descriptor).
+//   Rejected   socketpair(2): it buffers, so a write returns before the peer has read, and the kernel chooses how much
+//              it takes. It needs two descriptors and the poller. A wait in it is I/O, which is no deadlock and no time
+//              of a fake clock.
+//              Channels of buffers, as Go has it: deadlines that change while calls wait need a channel and a timer
+//              each.
 namespace weft::net {
 
-// All who wait on one side of a stream.
+// The waiters on one side of a stream.
 class PipeCondition : public condition_variable_any {
  public:
   constexpr PipeCondition() noexcept : condition_variable_any("net::pipe") {}
-  // Without the stream's lock: looks into the queue, where notify_all() relies on that lock.
+  // For callers without the stream's lock: looks into the queue under its lock. notify_all() relies on the stream's
+  // lock.
   void wake_all() noexcept { notify(kAll); }
 };
 
-// What a call's context has to say. Cancelling it wakes the condition.
+// The context of a call. Cancelling it wakes the condition.
 class PipeCancellation {
  public:
   PipeCancellation(const context* ctx, PipeCondition& condition);
@@ -55,8 +58,8 @@ struct PipeStream {
   PipeCondition readable, writable;
   std::span<const std::byte> offered;
   bool taken = false;                                 // a write has its turn
-  bool read_shut = false;                             // nobody will read any more
-  bool write_shut = false;                            // nobody will write any more
+  bool read_shut = false;                             // the reading side has ended
+  bool write_shut = false;                            // the writing side has ended
   bool reader_closed = false, writer_closed = false;  // by close(): calls on that side fail
   std::int64_t read_deadline_ns = detail::forever, write_deadline_ns = detail::forever;
 };
@@ -71,7 +74,7 @@ class PipeEnd {
   PipeEnd(MemoryPipe& pipe, int side) noexcept : pipe_(pipe), in_(pipe.streams[side]), out_(pipe.streams[1 - side]) {}
   static void drop(PipeEnd* end) noexcept;  // closes it
 
-  // What there is, into the buffers in order. 0: the end of the stream, or no room.
+  // Reads what there is into the buffers, in order. 0: the end of the stream, or no room.
   std::size_t read(const context* ctx, std::span<const std::span<std::byte>> buffers, std::error_code& error);
   void shut_read() noexcept { shut(in_, &PipeStream::read_shut); }
   void shut_write() noexcept { shut(out_, &PipeStream::write_shut); }
@@ -88,7 +91,7 @@ class PipeEnd {
   PipeStream& out_;
 };
 
-// One write: has the turn until it is destroyed.
+// One write. It has the turn until it is destroyed.
 class PipeWrite {
  public:
   PipeWrite(PipeEnd& end, const context* ctx, std::error_code& error);

@@ -10,8 +10,8 @@
 
 #include "base/delay_site.h"
 
-// The narrow place of a wait in a pipe, stretched: a context that is cancelled after a call has looked at it and before the call is
-// queued. (In builds without debug checks there is no delay, and the test says less.)
+// Stretches the critical moment of a wait in a pipe: a context is cancelled after a call has looked at it and before
+// the call is queued. (Builds without debug checks have no delay, so there the test says less.)
 namespace weft {
 namespace {
 

@@ -8,27 +8,33 @@
 #include "sched/wait_queue.h"
 
 // Mutex.
-//   State       kLocked; kWaiting: somebody is queued; kHandOver; kOpen: unlocked although somebody is queued; kLeaving: see
-//               Unlock. All but kLocked change under the queue's lock (who takes an open mutex clears kOpen, who leaves kLeaving,
-//               who was handed the lock kHandOver).
-//   Unlock      takes kLocked away. If that was all, the mutex is free, and that was the last access. If not, it is not free yet:
-//               nobody can take it until the one that unlocks has decided, under the queue's lock, who gets it or that it is open;
-//               who is woken then is woken after the last access, and needs the mutex until then. If all have given up, nobody
-//               keeps it: then kLeaving keeps it from being taken until the queue's lock is free, and clearing that is the last
-//               access. So a mutex may go away with the last who needs it, as soon as that one's unlock has returned.
-//   Giving up   leaves the bits as they are: with nobody queued they cost the next unlock a look at the queue, which clears them.
-//   Barging     an open mutex may be taken by newcomers; the oldest waiter was woken and competes with them: no convoy.
-//   Hand-over   a waiter that loses after more than 1 ms goes to the front and sets kHandOver: then unlock passes the lock itself
-//               to it, and newcomers queue. It goes when the queue is empty, or when it serves one that waited less.
-//   Lost wake   a waiter sets kWaiting with a CAS that sees the mutex not free; unlock is an RMW on the same word: one of the two
-//               sees the other.
+//   State       kLocked. kWaiting: waiters are queued. kHandOver: see Hand-over. kOpen: unlocked although waiters are
+//               queued. kLeaving: see Unlock. All but kLocked are set under the queue's lock, and cleared there, or
+//               without it: kOpen by the locker of an open mutex, kLeaving by the unlocker that leaves, kHandOver by
+//               the waiter that was handed the lock.
+//   Unlock      Clears kLocked. If no other bit was set, the mutex is free, and that was the last access. Otherwise the
+//               mutex is not free yet: no thread can take it until the unlocker has decided, under the queue's lock,
+//               which waiter gets it or that it is open. The unlocker wakes a waiter after its own last access; that
+//               waiter needs the mutex, and so keeps it until then. If all waiters have given up, none keeps the mutex.
+//               Then kLeaving prevents taking it until the queue's lock is free, and clearing kLeaving is the last
+//               access. So a mutex may be destroyed by the last thread that needs it, as soon as the unlock of that
+//               thread has returned.
+//   Giving up   Leaves the bits as they are. With an empty queue they cost the next unlock a look at the queue, which
+//               clears them.
+//   Barging     Newcomers may take an open mutex. The oldest waiter was woken and competes with them, so there is no
+//               convoy.
+//   Hand-over   A waiter that loses after more than 1 ms goes to the front and sets kHandOver. Then unlock passes the
+//               lock itself to that waiter, and newcomers queue. kHandOver is cleared when the queue is empty, or when
+//               a waiter gets the lock that waited less.
+//   Lost wake   Cannot happen: a waiter sets kWaiting with a CAS that sees the mutex not free, and unlock is an RMW on
+//               the same word. One of the two sees the other.
 //   Model       tests/model/api/mutex_test.cc explores this file.
 namespace weft {
 namespace {
 
 constexpr std::int64_t kHandOverAfterNs = 1'000'000;
 
-// Worth a short wait: another P can be running the owner.
+// A short wait may pay, because another P may be running the owner.
 bool spinning_helps(unsigned round) { return sched::maxprocs() > 1 && round < 8; }
 
 }  // namespace
@@ -86,12 +92,12 @@ bool mutex::lock_slow(std::int64_t deadline_ns) {
 }
 
 void mutex::unlock_slow() {
-  if (state_.load(std::memory_order_relaxed) > 2 * kLocked - 1)  // less than nothing
+  if (state_.load(std::memory_order_relaxed) > 2 * kLocked - 1)  // it was not locked: the subtraction has wrapped
     base::fatal("weft: unlock of an unlocked mutex%s", api::LockName(queue_.name, this).text());
   sched::WaitQueue& queue = sched::open(queue_);
   queue.lock.lock();
   sched::Waiter* next = queue.list.pop();
-  while (next == nullptr) {  // they have given up
+  while (next == nullptr) {  // all waiters have given up
     state_.store(kLeaving, std::memory_order_relaxed);
     queue.lock.unlock();
     std::uint32_t leaving = kLeaving;

@@ -30,8 +30,8 @@ std::string unix_path(const address& from) {
   return {path, strnlen(path, size)};
 }
 
-// A number, or what may be the name of a service. The resolver is asked for names only: it takes "-1", "+80" and "65616" for
-// numbers, and what does not fit modulo 65536.
+// A number, or what may be the name of a service. The resolver is asked for names only, because it takes "-1", "+80"
+// and "65616" for numbers, and takes what does not fit modulo 65536.
 std::error_code check_port(HostAndPort& parts) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   if (parts.port.empty()) return make_error(AddressError::kForm);
@@ -44,7 +44,7 @@ std::error_code check_port(HostAndPort& parts) {
   return make_error(AddressError::kPort);
 }
 
-// The interface's number of "fe80::1%eth0" or "fe80::1%2".
+// The interface number of "fe80::1%eth0" or "fe80::1%2".
 bool parse_zone(const std::string& zone, std::uint32_t& out) {
   out = if_nametoindex(zone.c_str());
   if (out != 0) return true;

@@ -23,7 +23,8 @@ namespace {
 constexpr std::size_t kMaxVectors = 64;
 constexpr std::size_t kLargestCall = 1u << 30;  // the kernel's own limit is just below 2 GiB
 
-// recv and send past the C library (arch/system_call.h). The sanitizers watch the library's.
+// recv and send past the C library (arch/system_call.h). With sanitizers the library's functions are called, because
+// the sanitizers watch those.
 ssize_t receive(int fd, std::span<std::byte> buffer) noexcept {
 #if WEFT_ASAN || WEFT_TSAN
   return system_call([&] { return ::recv(fd, buffer.data(), buffer.size(), 0); });
@@ -41,9 +42,10 @@ ssize_t send(int fd, std::span<const std::byte> data) noexcept {
 #endif
 }
 
-// Edge-triggered, so whatever comes later is reported: a reader that knows the queue to be empty waits at once, and saves the
-// call that would only say so. A read that does not fill its buffer shows it. Where messages fill buffers exactly, only a
-// second read in vain would: after a few of those the descriptor is watched by level, until reads are brief again.
+// The descriptor is edge-triggered, so whatever comes later is reported. A reader that knows the queue to be empty
+// waits at once, and saves the call that would only say so. A read that does not fill its buffer shows that the queue
+// is empty. Where messages fill buffers exactly, only a second read in vain would show it. After a few of those the
+// descriptor is watched by level, until reads are brief again.
 using detail::read_hints;
 constexpr unsigned char kVainReads = 4, kBriefReads = 64;
 
@@ -65,10 +67,10 @@ ssize_t receive_with_hints(Operation& operation, std::span<std::byte> buffer, re
 }
 
 ssize_t receive_plainly(int fd, std::span<std::byte> buffer) noexcept {
-  return system_call([=] { return ::read(fd, buffer.data(), buffer.size()); });  // not recv: pipes are welcome
+  return system_call([=] { return ::read(fd, buffer.data(), buffer.size()); });  // not recv, because pipes are welcome
 }
 
-// A socket whose peer has gone raises SIGPIPE; what is not a socket cannot be told not to.
+// MSG_NOSIGNAL, because a socket whose peer has gone raises SIGPIPE. Other descriptors cannot be told not to.
 ssize_t send_some(int fd, std::span<const std::byte> data, bool& is_socket) noexcept {
   if (is_socket) {
     const ssize_t size = send(fd, data);
@@ -86,7 +88,7 @@ ssize_t send_vectors(int fd, const iovec* vectors, std::size_t count) noexcept {
   return size != -ENOTSOCK ? size : system_call([&] { return ::writev(fd, vectors, static_cast<int>(count)); });
 }
 
-// There is no descriptor to send to: the file's bytes go through the program.
+// There is no descriptor to send to, so the file's bytes go through the program.
 std::uint64_t send_to_pipe(PipeEnd& end, const context* ctx, int file, std::uint64_t offset, std::uint64_t count,
                            std::error_code& error) {
   PipeWrite write(end, ctx, error);
@@ -200,7 +202,7 @@ std::size_t conn::write_whole(const context* ctx, std::span<const std::byte> dat
   std::size_t done = 0;
   perform(handle_.get(), Side::kWrite, ctx, error, [&](Operation& operation, int& number) -> ssize_t {
     bool is_socket = true;
-    do {  // an empty datagram is one too
+    do {  // at least once, because an empty datagram is one, too
       const auto rest = data.subspan(done, std::min(data.size() - done, kLargestCall));
       const ssize_t size = repeat(operation, [&](int fd) { return send_some(fd, rest, is_socket); }, number);
       if (size < 0) return -1;
@@ -307,14 +309,14 @@ std::pair<conn, conn> pipe() {
   api::ensure_started();
   auto shared = std::make_unique<MemoryPipe>();
   auto first = std::make_unique<PipeEnd>(*shared, 0), second = std::make_unique<PipeEnd>(*shared, 1);
-  shared.release();  // the ends' now
+  shared.release();  // the ends own it now
   return {socket_access::make_conn(first.release()), socket_access::make_conn(second.release())};
 }
 
 address conn::local_address() const { return local_address_of(handle_.number()); }
 address conn::remote_address() const { return remote_address_of(handle_.number()); }
 
-// Options of sockets mean nothing to an end of pipe(), but code that sets them works with one.
+// Socket options mean nothing to an end of pipe(), but code that sets them works with one.
 bool conn::is_in_memory() const noexcept { return pipe_.is_open(); }
 
 void conn::set_no_delay(bool on) {
@@ -350,7 +352,7 @@ void conn::set_write_buffer(int bytes) {
 }
 
 int conn::native_handle() noexcept {
-  hints_.usable = false;  // whoever reads beside us would make our knowledge of the queue wrong
+  hints_.usable = false;  // another reader of the descriptor would make the hints wrong
   return handle_.number();
 }
 

@@ -15,10 +15,12 @@
 #include "weft/select.h"
 
 // Dialling.
-//   Order     as the system's resolver sorts them (RFC 6724), families alternating (RFC 8305), so that a broken IPv6 costs one delay.
-//   Race      the next attempt starts when the last has failed or has taken 250 ms; the first connection wins, the others are
-//             cancelled and closed by their own goroutines.
-//   Verdict   a wake-up may be of an older story: whether a connection stands is asked of the socket (SO_ERROR, then its peer).
+//   Order     As the system's resolver sorts the addresses (RFC 6724), families alternating (RFC 8305), so that a
+//             broken IPv6 costs one delay.
+//   Race      The next attempt starts when the last has failed or has taken fallback_delay (250 ms). The first
+//             connection wins; the others are cancelled, and closed by their own goroutines.
+//   Verdict   A wake-up may belong to something older. So the socket is asked whether the connection stands (SO_ERROR,
+//             then its peer).
 namespace weft::net {
 namespace {
 
@@ -32,7 +34,7 @@ int pending_error(int fd) noexcept {
 
 bool has_peer(int fd) noexcept { return static_cast<bool>(remote_address_of(fd)); }
 
-// Connected (0), or why not.
+// Returns 0 when connected, else the error.
 int finish_connecting(Operation& operation, const address& to) noexcept {
   const int fd = operation.fd();
   const auto attempt = [&] {
@@ -40,7 +42,8 @@ int finish_connecting(Operation& operation, const address& to) noexcept {
         [&] { return connect(fd, static_cast<const sockaddr*>(to.data()), static_cast<socklen_t>(to.size())); });
   };
   ssize_t result = attempt();
-  // A Unix listener whose queue is full refuses without ever reporting that there is room again.
+  // A Unix listener whose queue is full refuses, and never reports that there is room again. So try again after a
+  // pause.
   for (std::int64_t pause = kFirstPauseNs; result == -EAGAIN; pause = std::min(pause * 2, kLongestPauseNs)) {
     if (const int stop = operation.reason_to_stop()) return stop;
     sched::sleep_until(os::now_ns() + pause);
@@ -56,8 +59,8 @@ int finish_connecting(Operation& operation, const address& to) noexcept {
 }
 
 int bind_locally(int fd, const address& from) noexcept {
-  const int on =
-      1;  // a port that is not named is chosen when the peer is known: it need not be free towards all others
+  // A port that is not named is chosen when the peer is known, so it need not be free towards all others.
+  const int on = 1;
   if (from.family() != AF_UNIX && from.port() == 0) setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
   return static_cast<int>(-system_call(
       [&] { return bind(fd, static_cast<const sockaddr*>(from.data()), static_cast<socklen_t>(from.size())); }));
@@ -79,12 +82,12 @@ std::vector<address> interleave(const std::vector<address>& sorted) {
   return result;
 }
 
-// Where to, and where from: empty, if the system chooses.
+// Where to and where from; `from` is empty if the system chooses.
 struct Route {
   address to, from;
 };
 
-// A way to each address for which there is a local one.
+// A route to each address for which there is a local one.
 std::vector<Route> routes(const std::vector<address>& to, const std::vector<address>& from) {
   std::vector<Route> result;
   for (const address& each : to) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kKeepAliveSeconds = 15;
 
-// Set on the listener, inherited by what it accepts: no call for each connection.
+// Set on the listener and inherited by the connections it accepts, which saves calls for each of them.
 void set_stream_defaults(int fd) noexcept {
   const int on = 1, seconds = kKeepAliveSeconds;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -21,7 +21,7 @@ void set_stream_defaults(int fd) noexcept {
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
 }
 
-// A connection that has gone again before it was accepted, or the network's own trouble with it (accept(2)).
+// The error concerns one connection, which has gone before it was accepted or has trouble in the network (accept(2)).
 bool concerns_one_connection(int error) noexcept {
   switch (error) {
     case ECONNABORTED:
@@ -162,7 +162,7 @@ conn listener::accept(const context& ctx) {
 }
 
 void listener::close() {
-  // The path first: a new listener may bind it as soon as this one is closed.
+  // The path first, because a new listener may bind it as soon as this one is closed.
   if (handle_.is_open() && !unlink_.empty()) unlink(unlink_.c_str());
   unlink_.clear();
   handle_.close();

@@ -13,10 +13,11 @@
 #include "weft/semaphore.h"
 
 // Names.
-//   Chosen    getaddrinfo by hand-off: the system's own answer, with hosts file, nsswitch modules and search domains. c-ares asks
-//             DNS servers only, which is another answer on many machines (docs/decisions/0004).
-//   Cost      a thread for each look-up under way, 32 at most; more wait their turn as goroutines.
-//   Leaving   getaddrinfo cannot be interrupted. Who gives up leaves its look-up behind; its result is dropped.
+//   Chosen    getaddrinfo by hand-off: the system's own answer, with hosts file, nsswitch modules and search domains.
+//             c-ares asks DNS servers only, which is another answer on many machines (docs/decisions/0004).
+//   Cost      A thread for each look-up under way, 32 at most; more look-ups wait their turn as goroutines.
+//   Leaving   getaddrinfo cannot be interrupted. A caller that gives up leaves its look-up behind; the result is
+//             dropped.
 namespace weft::net {
 namespace {
 
@@ -111,7 +112,8 @@ std::vector<address> resolve(const Network& network, std::string_view where, boo
   hints.ai_family = network.family;
   hints.ai_socktype = network.type;
   hints.ai_flags = AI_NUMERICHOST | (passive ? AI_PASSIVE : 0) | (parts.is_number ? AI_NUMERICSERV : 0);
-  // What needs no look-up is answered here; a name fails at once. Every interface: the address for both families first.
+  // What needs no look-up is answered here; a name fails at once. To listen on every interface: the address for both
+  // families comes first.
   if (passive && parts.host.empty() && network.family == AF_UNSPEC) {
     std::vector<address> both;
     for (const int family : {AF_INET6, AF_INET}) {
@@ -135,7 +137,7 @@ std::vector<address> lookup_host(const context& ctx, std::string_view name, std:
     return {};
   }
   addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;  // else each address comes once for each type
+  hints.ai_socktype = SOCK_STREAM;  // otherwise each address comes once for each type
   return ask(std::string(name), {}, hints, ctx, os::kForever, error);
 }
 std::vector<address> lookup_host(std::string_view name, std::error_code& error) {

@@ -18,7 +18,7 @@ bool once_flag::begin() noexcept {
       },
       [](bool) {});
   detail::order_acquire(&state_);
-  const bool runs_it = is_mine || waiter.success;  // success: the one that ran it failed, and left it to us
+  const bool runs_it = is_mine || waiter.success;  // success: the last run failed, and was left to us
   if (runs_it) holder_.note(detail::self_hint());
   return runs_it;
 }

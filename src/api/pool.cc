@@ -13,8 +13,9 @@
 #include "weft/detail/happens_before.h"
 
 // Pool.
-//   Shards   each P has one, found by its number; the lock is the P's own and almost never contended, and makes it harmless that
-//            the goroutine may be elsewhere by now, that the number of Ps changes, and that threads use it too.
+//   Shards   Each P has one, found by its number, so the shard's lock is almost never contended. The lock makes it
+//            harmless that the goroutine may be on another P by now, that the number of Ps changes, and that threads
+//            use the shards, too.
 namespace weft::detail {
 namespace {
 constexpr std::size_t kMostPerShard = 256;
@@ -69,8 +70,8 @@ pool_core::pool_core()
 pool_core::~pool_core() = default;
 
 bool pool_core::put(kind which, pool_node* node) noexcept {
-  // Who gets an object comes after who has put it there. Spare nodes would put those who got others before, so TSan
-  // sees none.
+  // The goroutine that gets an object comes after the one that has put it there. Spare nodes would order goroutines
+  // that got other objects, too, so TSan builds keep none.
   if (WEFT_TELLS_TSAN && which == spare) return false;
   order_release(node);
   return shards_[place() % count_].put(which, node);

@@ -11,8 +11,8 @@
 #include "weft/mutex.h"
 
 // Recursive mutex.
-//   Owner    goroutine ids (never used twice) are even, threads odd. Only the owner writes its own name there, so reading it
-//            without order is enough to answer "is it me".
+//   Owner    Goroutines are even (their ids are never used twice), threads odd. Only the owner writes its own identity
+//            there, so reading it without order is enough to answer "is it me".
 namespace weft {
 namespace {
 

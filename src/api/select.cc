@@ -17,34 +17,47 @@
 #include "weft/go.h"
 
 // Select.
-//   1 Look     without locks: one of the cases that seem ready, uniformly at random, is tried under its channel's lock.
-//   2 Decide   nothing seems ready: all channels are locked together (case_locks.h) and looked at again. Something is ready: back to 1.
-//              We may not wait: "nothing was ready" is true of one moment, not of several.
-//   3 Enqueue  under the same locks: a waiter per case, all with one Choice.
-//   4 Wake     the waiters that lost are taken off their lists by ourselves; whoever meets one before skips it (WaitList::pop).
-//   One wins   every waiter of a select has the same Choice, and so has the time limit: fire() succeeds once, so one
-//              channel moves one element, and one waker wakes. A loser's element was never touched: it is moved only after pop().
-//   No loss    when the waiters are queued no channel was ready, under all locks. Whoever makes one ready later finds the waiter there.
-//   Two selects that face each other meet: the second to lock the channel they share sees the first one's waiter. A select does not
-//              meet itself: it looks before it queues. Waiters whose select has been decided are no partners (has_fired).
-//   Own        if all locks are this M's own and nobody else waits there, it will be this M who decides: then the Choice is its own, too
-//              (biased_flag.h). Whoever else comes has taken a lock away before, and takes one Choice away for it, not those of a crowd.
-//   Frames     the waiters are on our stack: we leave every list, under its lock, before we return. The winner was taken off by pop().
-//   Timers     a goroutine that has queued on a timer's channel sees to it that the channel is in a timer heap (arm_timers); the heap
-//              wakes the first of those who wait there (timer_chan.h). We may have been woken, and T be the winner, before we arm it:
-//              our caller has a handle. A plain thread wakes up at that time by itself, or is woken by who changes the time.
-//   Events     are the end of a task and a future that becomes ready. An event that has happened stays, because only the caller can take
-//              it. So a look at the events while all channels are locked is true of the moment at which the last lock was taken.
-//              After 3, without the locks, each task's word gets a Joiner and each future's list a waiter, all with the same Choice.
-//              If one has happened meanwhile, we fire the Choice ourselves, so that nobody wakes us, leave the others, and are back at
-//              1. If a waker has fired it before, we park, and that waker's case wins.
+//   1 Look     Without locks: of the cases that seem ready, one is chosen uniformly at random, and tried under its
+//              channel's lock.
+//   2 Decide   If nothing seems ready, all channels are locked together (case_locks.h) and looked at again. Something
+//              is ready: back to 1. We may not wait: "nothing was ready" is true of one moment, not of several.
+//   3 Enqueue  Under the same locks: a waiter per case, all with one Choice.
+//   4 Wake     We take the waiters that lost off their lists. A thread that meets one before that skips it
+//              (WaitList::pop).
+//   One wins   All waiters of a select and its time limit have the same Choice. fire() succeeds once, so one channel
+//              moves one element, and one waker wakes. A loser's element was never touched, because it is moved only
+//              after pop().
+//   No loss    When the waiters are queued, no channel is ready, under all locks. A thread that makes one ready later
+//              finds the waiter there.
+//   Meeting    Two selects that face each other meet: the second to lock the channel they share sees the waiter of the
+//              first. A select does not meet itself, because it looks before it queues. Waiters whose select has been
+//              decided are no partners (has_fired).
+//   Bias       If all locks are biased to this M and there are no other waiters, it will be this M that decides. Then
+//              the Choice is biased to this M, too (biased_flag.h). Another thread that comes has revoked the bias of a
+//              lock before, and revokes the bias of one Choice for it, not of a crowd.
+//   Frames     The waiters are on our stack. We leave every list, under its lock, before we return. The winner was
+//              taken off by pop().
+//   Timers     A goroutine that has queued on a timer's channel sees to it that the channel is in a timer heap
+//              (arm_timers). The heap wakes the first goroutine that waits there (timer_chan.h). We may have been woken
+//              before we arm the channel, even as its winner; it still exists, because our caller has a handle. A plain
+//              thread wakes up at the timer's time by itself, or is woken by the thread that changes the time.
+//   Events     Are the end of a task, and a future that becomes ready. An event that has happened stays, because only
+//              the caller can take it. So a look at the events while all channels are locked is true of the moment at
+//              which the last lock was taken.
+//              After 3, without the locks, each task's word gets a Joiner and each future's list a waiter, all with the
+//              same Choice. If an event has happened meanwhile, we fire the Choice ourselves, so that no thread wakes
+//              us, leave the others, and are back at 1. If a waker has fired it before, we park, and the waker's case
+//              wins.
 //              From the losers' tasks and futures we withdraw, which waits for their last access to our frame.
-//   Lifetime   cases borrow handles (case_channel.h): whoever calls has them. From 3 on others may have heard from us (a value of one case),
-//              and let go of the other handles; so all channels are queued on at once, and a channel stays until those that queued on it
-//              have left it (chan_core.h). The winner's is not touched any more.
-//   Rejected   queueing channel by channel: no two locks at once, but who has heard from us through the first may destroy the second before
-//              we have reached it, so that each case must count a handle: 4 ns of 50. And a look at each list for our own waiters.
-//              Events under the channels' locks: two kinds of locks at once, and nothing is gained, for events stay.
+//   Lifetime   Cases borrow handles (case_channel.h): our caller has them. From 3 on other goroutines may have heard
+//              from us (a value of one case) and dropped the other handles. So all channels are queued on at once, and
+//              a channel stays until the waiters that queued on it have left it (chan_core.h). The winner's channel is
+//              not touched any more.
+//   Rejected   Queueing channel by channel: no two locks at once. But a goroutine that has heard from us through the
+//              first channel may destroy the second before we have reached it, so each case must count a handle: 4 ns
+//              of 50. And each list must be searched for our own waiters.
+//              Events under the channels' locks: two kinds of locks at once, and nothing is gained, because events
+//              stay.
 //              One Select for both: that of channels would ask each case what it is.
 //   Model      tests/model/api/select_test.cc and select_event_test.cc explore this file.
 namespace weft::detail {
@@ -77,7 +90,7 @@ countdown& future_of(const select_case& one) noexcept { return *static_cast<coun
 bool has_happened(const select_case& one) noexcept {
   return one.source == case_source::task ? task_of(one).done() : future_of(one).is_zero();
 }
-// For TSan: what has happened is followed by those who look at it.
+// For TSan: a caller that sees the event comes after it.
 void follow([[maybe_unused]] const select_case& one) noexcept {
 #if WEFT_TELLS_TSAN
   static_cast<void>(has_happened(one));
@@ -159,7 +172,7 @@ class Select : public SelectTable {
   }
 
   __attribute__((noinline)) std::size_t decide_at_one_moment() {
-    if (count_ <= 1) return no_case;  // one channel's look is one moment already
+    if (count_ <= 1) return no_case;  // a look at one channel is one moment already
     CaseLocks locks(cases_, count_);
     locks.lock();
     const bool ready = is_any_ready();
@@ -167,10 +180,10 @@ class Select : public SelectTable {
     return ready ? kAgain : no_case;
   }
 
-  // In line, as all between select_among() and park(): the returns after a switch are those that the processor does not foresee, for what it has
-  // seen called last are the other goroutine's callers.
+  // Inlined, as everything between select_among() and park(). The processor mispredicts the returns after a switch,
+  // because the last calls it has seen are the other goroutine's.
   __attribute__((always_inline)) std::size_t wait_for_one() {
-    // Raw memory: a waiter is made when its case is queued, and most selects have fewer than kOnStack.
+    // Raw memory: a waiter is made when its case is queued, and most selects have fewer cases than kOnStack.
     alignas(Room) std::byte few[kOnStack * sizeof(Room)];
     if (WEFT_UNLIKELY(count_ > kOnStack)) return wait_for_one_of_many();
     return wait_with(reinterpret_cast<Room*>(few));
@@ -182,7 +195,7 @@ class Select : public SelectTable {
   }
 
   __attribute__((always_inline)) std::size_t wait_with(Room* waiters) {
-    // Before the locks: who has lost its P gets one here, and may have to wait for it.
+    // Before the locks: a goroutine that has lost its P gets one here, and may have to wait for it.
     Goroutine* g = sched::calling_goroutine();
     if (HasEvents) return wait_slowly(waiters);
     if (WEFT_UNLIKELY(g == nullptr || deadline_ns_ != os::kForever || !try_lock_idle())) return wait_slowly(waiters);
@@ -196,13 +209,13 @@ class Select : public SelectTable {
       chan_core* channel = one->channel;
       if (channel == nullptr) continue;
       queue(*waiter, *one, Sleeper(g), choice, error);
-      channel->lock().unlock_counted_unranked();  // the locks of those that follow are still held: nobody reaches them
+      channel->lock().unlock_counted_unranked();  // the channels that follow are still locked: no thread reaches them
     }
     sched::park();
     return conclude<false>(waiters, choice.winner, error);
   }
 
-  // Locks all channels if none is locked, a timer's, or seems ready.
+  // Locks all channels. False: one is locked, a timer's, or seems ready, and none stays locked.
   __attribute__((always_inline)) bool try_lock_idle() noexcept {
     locks_are_own_ = true;
     const select_case* const end = cases_ + count_;
@@ -222,7 +235,7 @@ class Select : public SelectTable {
     return true;
   }
 
-  // With a time limit, on a plain thread, beside others who use the channels, with many cases, or with events.
+  // With a time limit, on a plain thread, on channels that others use, with many cases, or with events.
   __attribute__((noinline)) std::size_t wait_slowly(Room* waiters) {
     if (HasEvents && is_hopeless()) return give_up_at_exit();
     CaseLocks locks(cases_, count_);
@@ -249,7 +262,8 @@ class Select : public SelectTable {
     return chosen == no_case && wake_at < deadline_ns_ ? kAgain : chosen;  // a timer's time has come
   }
 
-  // The limit; a plain thread's also the time of a timer among the channels, under its lock: who changes it wakes threads that wait.
+  // The time limit. For a plain thread also the time of a timer among the channels, read under its lock, because a
+  // thread that changes it wakes the threads that wait.
   std::int64_t when_to_wake() const noexcept {
     std::int64_t wake_at = deadline_ns_;
     for (std::size_t i = 0; i < count_; ++i)
@@ -262,7 +276,7 @@ class Select : public SelectTable {
       if (cases_[i].channel != nullptr && cases_[i].channel->is_timer()) cases_[i].channel->arm();
   }
 
-  // Ends the waiters' lives, which nobody must notice: a model tells who does.
+  // Ends the waiters' lives, after which no thread may use them; a model reports one that does.
   struct Leaving {
     Room* waiters;
     std::size_t count;
@@ -271,7 +285,7 @@ class Select : public SelectTable {
     }
   };
 
-  // False: one of them has happened, and the rest has not been asked.
+  // False: one event has happened, and the rest have not been asked.
   bool enlist_all(Room* waiters) noexcept {
     if constexpr (HasEvents)
       for (std::size_t i = 0; i < count_; ++i)
@@ -284,7 +298,8 @@ class Select : public SelectTable {
         if (is_event(cases_[i]) && &waiters[i] != winner) withdraw(cases_[i], waiters[i]);
   }
 
-  // A static destructor waits for goroutines, of which none runs any more, and for nothing else: as task::join() there.
+  // A static destructor waits for goroutines, of which none runs any more, and for nothing else. It gives up, as
+  // task::join() does there.
   bool is_hopeless() const noexcept {
     if (sched::own_processor() != nullptr || !sched::ends_the_process()) return false;
     bool has_task = false;
@@ -299,7 +314,7 @@ class Select : public SelectTable {
     return no_case;
   }
 
-  // After the wait. winner: null if the time has come; then no_case.
+  // After the wait. A null winner means that the time has come: returns no_case.
   template <bool MayHaveTimers>
   std::size_t conclude(Room* waiters, const Waiter* winner, std::exception_ptr& error) {
     Room* waiter = waiters;
@@ -327,7 +342,7 @@ class Select : public SelectTable {
     return WEFT_LIKELY(count_ != 0) ? WaitReason::kSelect : WaitReason::kEmptySelect;
   }
 
-  // Makes the waiter of a case; one for an event is enlisted later.
+  // Makes the waiter of a case. The waiter of an event is enlisted later.
   static void queue(Room& room, const select_case& one, Sleeper sleeper, Choice& choice,
                     std::exception_ptr& error) noexcept {
     Room& waiter = *::new (static_cast<void*>(&room)) Room;
@@ -342,7 +357,7 @@ class Select : public SelectTable {
   }
 
   std::int64_t deadline_ns_;
-  bool locks_are_own_ = false;  // and nobody else waits; said by try_lock_idle()
+  bool locks_are_own_ = false;  // all are biased to this M, and there are no other waiters; set by try_lock_idle()
 };
 
 }  // namespace

@@ -5,10 +5,12 @@
 #include "weft/error.h"
 
 // Semaphore.
-//   State       twice the permits, plus kWaiting while somebody is queued.
-//   Invariant   kWaiting means no permits: it is set by a CAS that sees none, and permits are added only by a CAS that sees it
-//               clear. So a permit released while somebody waits is handed over, and newcomers cannot overtake.
-//   Memory      the CAS that adds permits is release's last access; who is handed one is woken after the last access.
+//   State       Twice the number of permits, plus kWaiting while waiters are queued.
+//   Invariant   kWaiting means no permits: it is set by a CAS that sees none, and permits are added only by a CAS that
+//               sees it clear. So a permit released while there are waiters is handed over, and newcomers cannot
+//               overtake.
+//   Memory      The CAS that adds permits is the releaser's last access. A waiter that is handed a permit is woken
+//               after the last access.
 //   Model       tests/model/api/semaphore_test.cc explores this file.
 namespace weft::detail {
 

@@ -7,16 +7,16 @@
 
 // Shared mutex.
 //   State       kWriter, kWaiting, and the number of readers.
-//   Invariant   while kWaiting is set, nobody gets in by himself, and what makes it free (the writer's unlock, the last reader's)
-//               happens under the lock, which admits the next from the queue: one writer, or all readers up to the next one.
-//               Readers other than the last leave without the lock even then.
+//   Invariant   While kWaiting is set, no newcomer gets in by itself. What makes the mutex free (the writer's unlock,
+//               the last reader's) happens under the lock, and admits the next from the queue: one writer, or all
+//               readers up to the next writer. Readers other than the last leave without the lock even then.
 namespace weft {
 namespace {
 
 // A waiter's `index` is what it adds to the state: kWriter or kReader.
 bool is_taken(sched::Waiter& waiter) noexcept { return waiter.choice == nullptr || waiter.choice->fire(&waiter); }
 
-// Under the lock: takes from the queue those whose turn it is; returns what they add to the state.
+// Under the lock: takes the waiters whose turn it is off the queue; returns what they add to the state.
 std::uint64_t admit(sched::WaitList& list, std::uint64_t holders, std::uint64_t writer,
                     sched::WaitList& admitted) noexcept {
   std::uint64_t added = 0;
@@ -24,7 +24,7 @@ std::uint64_t admit(sched::WaitList& list, std::uint64_t holders, std::uint64_t 
     const bool is_writer = next->index == writer;
     if (((holders + added) & writer) != 0 || (is_writer && holders + added != 0)) break;
     list.remove(*next);
-    if (!is_taken(*next)) continue;  // its time limit was faster
+    if (!is_taken(*next)) continue;  // its time limit came first
     admitted.push(*next);
     added += next->index;
   }
@@ -33,7 +33,7 @@ std::uint64_t admit(sched::WaitList& list, std::uint64_t holders, std::uint64_t 
 
 }  // namespace
 
-// Those who have been given it and still sleep.
+// Notes the admitted waiters as holders while they still sleep.
 void shared_mutex::note(const sched::WaitList& admitted) noexcept {
   for (const sched::Waiter* one = admitted.front(); one != nullptr; one = one->next) {
     sched::Goroutine* g = one->who.goroutine();
@@ -69,7 +69,7 @@ bool shared_mutex::wait_for_turn(std::uint64_t mine, std::uint64_t in_the_way, s
             return at_once = take;  // pairs: shared_mutex.state
         }
       },
-      [&](bool) {  // readers behind a writer that gave up have nobody to wait for any more
+      [&](bool) {  // readers behind a writer that gave up need not wait any more
         std::uint64_t state = state_.load(std::memory_order_relaxed);
         const std::uint64_t added = admit(queue.list, state & ~kWaiting, kWriter, admitted);
         note(admitted);
@@ -80,7 +80,7 @@ bool shared_mutex::wait_for_turn(std::uint64_t mine, std::uint64_t in_the_way, s
   sched::wake_all(admitted);
   if (got_it) detail::order_acquire(&state_);
   if (got_it && mine == kWriter) follow_all();
-  if (at_once && mine == kWriter) holder_.note(detail::self_hint());  // else noted by the one that admitted us
+  if (at_once && mine == kWriter) holder_.note(detail::self_hint());  // else noted by the thread that admitted us
   if (at_once && mine == kReader) detail::note_read(this);
   return got_it;
 }
@@ -102,14 +102,14 @@ void shared_mutex::unlock_shared_slow() {
   detail::forget_read(this);
 }
 
-// The last holder leaves while others wait.
+// The last holder leaves while there are waiters.
 void shared_mutex::leave_waiting(std::uint64_t mine) {
   sched::WaitQueue& queue = sched::open(queue_);
   sched::WaitList admitted;
   queue.lock.lock();
-  // What other readers did before they left is to be visible to whom this admits.
+  // The waiters admitted here must see what other readers did before they left.
   const std::uint64_t state = state_.load(std::memory_order_acquire);  // pairs: shared_mutex.state
-  if (state != (mine | kWaiting)) {  // changed meanwhile: those who waited gave up, or other readers came in
+  if (state != (mine | kWaiting)) {  // changed meanwhile: the waiters gave up, or other readers came in
     queue.lock.unlock();
     if (mine == kWriter) {
       unlock();

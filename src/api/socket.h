@@ -24,7 +24,7 @@ using service::Side;
 struct socket_access {
   static conn make_conn(Descriptor* descriptor, bool tcp);
   static conn make_conn(PipeEnd* end);
-  // Null: not one, or asked where there is a descriptor, which most have: then that is all that is looked at.
+  // Null: not an end of pipe(). Most connections have a descriptor, and then nothing else is looked at.
   static PipeEnd* pipe_end(const conn& c) noexcept {
     return WEFT_LIKELY(c.handle_.get() != nullptr) ? nullptr : static_cast<PipeEnd*>(c.pipe_.get());
   }
@@ -35,7 +35,7 @@ struct socket_access {
 
 inline std::error_code error_from(int number) noexcept { return {number, std::system_category()}; }
 
-// A cancelled context interrupts whoever waits on one side of a descriptor.
+// A cancelled context interrupts the call that waits on one side of a descriptor.
 class Cancellation {
  public:
   Cancellation(const context* ctx, Descriptor& descriptor, Side side) noexcept : ctx_(ctx) {
@@ -46,7 +46,7 @@ class Cancellation {
   }
   Cancellation(const Cancellation&) = delete;
   const service::Interrupt* interrupt() const noexcept { return ctx_ != nullptr ? &watch_.interrupt : nullptr; }
-  // ECANCELED by this context is its own error; all else stays.
+  // ECANCELED by this context becomes the context's own error; other errors stay.
   std::error_code explain(int error) const noexcept;
 
  private:
@@ -60,20 +60,20 @@ class Cancellation {
 
   const context* ctx_;
   union {
-    Watch watch_;  // with a context only: most calls have none, and do not pay for it
+    Watch watch_;  // only with a context, because most calls have none, and must not pay for it
   };
 };
 
-// A system call's result, or -errno. Not inlined: the caller may switch threads between two calls, and the compiler keeps the
-// address of errno for the length of a function.
+// The result of a system call, or -errno. Not inlined, because the caller may switch threads between two calls, and the
+// compiler keeps the address of errno for the length of a function.
 template <class Call>
 __attribute__((noinline)) ssize_t system_call(Call call) noexcept {
   const ssize_t result = call();
   return result >= 0 ? result : -static_cast<ssize_t>(errno);
 }
 
-// Calls `attempt(fd)`, which is a non-blocking system_call(), until it does not want to wait. `wait_first`: it is known that
-// the first attempt would.
+// Calls `attempt(fd)`, which is a non-blocking system_call(), until it need not wait. `wait_first`: the first attempt
+// is known to have to wait.
 template <class Attempt>
 ssize_t repeat(Operation& operation, Attempt attempt, int& error, bool wait_first = false) noexcept {
   for (;;) {
@@ -112,10 +112,10 @@ ssize_t perform(void* handle, Side side, const context* ctx, std::error_code& er
 // Puts a descriptor into the netpoller. Null: `error` says why.
 Descriptor* adopt(int fd, std::error_code& error);
 Descriptor* adopt_or_close(int fd, std::error_code& error);
-// The same for a descriptor of the user's, which it makes non-blocking; it stays the user's if that fails.
+// The same for a descriptor of the user's, which is made non-blocking. On failure it stays the user's.
 Descriptor* adopt_foreign(int fd, std::error_code& error);
 
-// "host:port" and the like, split. The port is a number from 0 to 65535, or else the name of a service.
+// The parts of "host:port". The port is a number from 0 to 65535, or else the name of a service.
 struct HostAndPort {
   std::string host, port;
   bool is_number = false;
@@ -130,7 +130,8 @@ struct Network {
 // False: no such network.
 bool parse_network(std::string_view name, Network& out);
 
-// The addresses to listen on or dial. Names are looked up by a thread of their own until ctx or the deadline says no.
+// The addresses to listen on or dial. Names are looked up by a thread of their own, until ctx is cancelled or the
+// deadline has passed.
 std::vector<address> resolve(const Network& network, std::string_view where, bool passive, const context& ctx,
                              std::int64_t deadline_ns, std::error_code& error);
 bool unix_address(std::string_view path, address& out);
@@ -139,7 +140,7 @@ address local_address_of(int fd) noexcept;
 address remote_address_of(int fd) noexcept;
 void set_option(int fd, int level, int name, int value, const char* what);
 
-// One attempt to connect, from an address of one's own unless `from` is empty. Null: `error`.
+// One attempt to connect, from the address `from` unless it is empty. Null: `error` says why.
 Descriptor* connect_to(const address& to, const address& from, int type, const context* ctx, std::int64_t deadline_ns,
                        std::error_code& error);
 

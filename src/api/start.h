@@ -4,7 +4,8 @@
 
 namespace weft::api {
 
-// Defined by the composition root (runtime/runtime.cc): reads the environment, picks policy and services, starts all once.
+// Defined by the composition root (runtime/runtime.cc). Reads the environment, picks policy and services, and starts
+// all of them once.
 void start_runtime();
 
 inline void ensure_started() {

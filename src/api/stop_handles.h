@@ -6,9 +6,10 @@
 
 namespace weft::detail {
 
-// Has nobody but this source its stop state: no token, no callback? The standard library counts, but does not tell. libstdc++'s count is
-// the first word of the state, to which a source is a pointer, as code compiled with any of its versions has it. Where a source that is
-// looked at like this does not count as expected, the answer is no.
+// Whether a source is the only owner of its stop state: there is no token and no callback. The standard library counts
+// the owners, but does not tell. In libstdc++ a source is a pointer to the state, and the count is the first word of
+// the state, in code compiled with any of its versions. If a source on trial does not count as expected, the answer is
+// always no.
 class StopHandles {
  public:
   static bool has_one(const std::stop_source& source) noexcept { return known_ && count(source) == 1; }
@@ -31,7 +32,7 @@ class StopHandles {
       return false;
     }
   }
-  static inline const bool known_ = counts_as_expected();  // before that: no
+  static inline const bool known_ = counts_as_expected();  // before its initialization: no
 };
 
 }  // namespace weft::detail

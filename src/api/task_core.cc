@@ -14,17 +14,20 @@
 #include "weft/go.h"
 
 // Join.
-//   Protocol   word: 0 -> waiter (the joiner, by CAS) -> done (the goroutine, by exchange); whoever finds a waiter wakes it.
-//   Memory     the exchange is the goroutine's last access to the state: whoever sees `done` owns it. A task that lets go
-//              before (detach) leaves `abandoned` by exchange: of the two exchanges the later one sees the other and destroys.
-//   Time limit a joiner that gives up takes its waiter back by CAS; if the goroutine has it already, it waits for the
-//              goroutine's last access (`released`), which is imminent: the goroutine does not block in between.
-//   Select     is such a joiner, too: the first of its cases fires the Choice, and withdraw() takes back the joiners of the others.
-//              A task has one owner, so a waiter in the word is one of the same select, for a task that stands in two cases. The
-//              second joiner does not replace it: the first one is woken for both.
-//   Orders     task.word: the exchange releases the result to whoever reads `done` or finds it there, and acquires the waiter;
-//              task.released: after it the joiner's frame may go.
-//   Rejected   counting references: more locked operations for each join.
+//   Protocol   word: 0 -> waiter (the joiner, by CAS) -> done (the goroutine, by exchange). A goroutine that finds a
+//              waiter wakes it.
+//   Memory     The exchange is the goroutine's last access to the state: a thread that sees `done` owns it. A task that
+//              lets go before (detach) leaves `abandoned` by exchange. Of the two exchanges the later one sees the
+//              other and destroys.
+//   Time limit A joiner that gives up takes its waiter back by CAS. If the goroutine has it already, the joiner waits
+//              for the goroutine's last access (`released`), which is imminent, because the goroutine does not block in
+//              between.
+//   Select     Is such a joiner, too: the first of its cases fires the Choice, and withdraw() takes back the joiners of
+//              the others. A task has one owner, so a waiter in the word is one of the same select, for a task that
+//              stands in two cases. The second joiner does not replace it: the first one is woken for both.
+//   Orders     task.word: the exchange releases the result to the thread that reads `done` or finds it there, and
+//              acquires the waiter. task.released: after it the joiner's frame may go.
+//   Rejected   Counting references: more locked operations for each join.
 //   Model      tests/model/api/join_test.cc and select_event_test.cc explore this file.
 namespace weft::detail {
 namespace {
@@ -33,7 +36,7 @@ using sched::Wait;
 using sched::Waiter;
 using sched::WaitReason;
 
-// Ids of goroutines that are asked for theirs before they run.
+// The id of a goroutine that is asked for it before it runs.
 std::uint64_t reserve_id() {
   if (sched::Processor* p = os::current_p()) return sched::new_goroutine_id(*p);
   api::ensure_started();
@@ -55,7 +58,7 @@ bool task_core::finish() noexcept {
   sched::end_locals();
   if (exited && is_main) {
     sched::scheduler.main_exited.fetch_add_relaxed(1);
-    return false;  // as in Go: the others go on, and nobody returns from run()
+    return false;  // as in Go: other goroutines go on, and run() does not return
   }
   WEFT_DELAY_SITE("task.finishing");
   order_release(&word_);
@@ -99,7 +102,7 @@ void task_core::wait_slow() noexcept {
 
 bool task_core::wait_until(std::int64_t deadline_ns) noexcept {
   if (done()) return true;
-  // A static destructor. Other threads wait for the end of the process, as those do who came before it began.
+  // A static destructor gives up. Other threads wait for the end of the process, as those do that came before it began.
   if (sched::own_processor() == nullptr && sched::ends_the_process()) return false;
   Wait wait(WaitReason::kJoin, this, deadline_ns);
   Joiner waiter;

@@ -9,11 +9,12 @@ extern "C" void* __dso_handle;
 namespace weft::api {
 namespace {
 
-// A plain pointer: destructors of thread_local objects may come here after the values are gone, and then get fresh ones.
+// A plain pointer, because destructors of thread_local objects may come here after the values are gone. They get fresh
+// ones.
 thread_local constinit sched::Locals* current = nullptr;
 
 void end_of_thread(void* raw) noexcept {
-  current = nullptr;  // before: the values' own destructors may ask for locals
+  current = nullptr;  // first, because the values' own destructors may ask for locals
   delete static_cast<sched::Locals*>(raw);
 }
 

@@ -4,9 +4,9 @@
 
 namespace weft::api {
 
-// goroutine_local objects used on a plain thread live as long as the thread. Null: it has none yet.
+// The goroutine_local objects of a plain thread, which live as long as the thread. Null: it has none yet.
 sched::Locals* find_thread_locals() noexcept;
-// Throws std::bad_alloc.
+// Makes them if there are none. Throws std::bad_alloc.
 sched::Locals& thread_locals();
 
 }  // namespace weft::api

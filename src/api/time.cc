@@ -15,29 +15,33 @@
 #include "weft/error.h"
 
 // Function timers.
-//   Firing      the record of the goroutine that will run the function is made when the timer is started, so that firing, under
-//               the heap's lock, only hands it to the scheduler: it cannot fail.
-//   State       is Timer::heap: a heap (pending there), null (stopped, or fired), for_ever (started, with a time that never comes: no
-//               record, no entry in any heap), busy (somebody changes it, and alone may use armed_ and when_ns).
-//               A heap -> busy, or null when it fires, under that heap's lock, null and for_ever -> busy by CAS, busy -> anything by who has made it so.
-//   References  the handles, and each run of the function. A pending timer has none of its own: the last handle leaves the timer to its heap by
-//               counting down to 0 under the heap's lock (leave_to_heap), firing counts up, also under it. So nobody but the last handle, or the
-//               last run, ever sees 1 and no heap; and stopping a timer and dropping it takes no locked operation.
-//   Memory      one block of the P's cache of records (launch.h).
-//   Rejected    a lock of its own and a reference of the record's: three locked operations more for create and stop, 26 ns on some CPUs.
+//   Firing      The record of the goroutine that will run the function is made when the timer is started. So firing,
+//               under the heap's lock, only hands the record to the scheduler: it cannot fail.
+//   State       Is Timer::heap. A heap: pending there. null: stopped, or fired. for_ever: started, with a time that
+//               never comes (no record, no entry in any heap). busy: one thread changes the timer, and it alone may use
+//               armed_ and when_ns.
+//               A heap -> busy, or null when it fires, under that heap's lock; null and for_ever -> busy by CAS; busy
+//               -> anything by the thread that made it so.
+//   References  The handles, and each run of the function. A pending timer has none of its own. The last handle leaves
+//               the timer to its heap by counting down to 0 under the heap's lock (leave_to_heap); firing counts up,
+//               also under it. So only the last handle, or the last run, ever sees 1 and no heap. And stopping a timer
+//               and dropping it takes no locked operation.
+//   Memory      One block of the P's cache of records (launch.h).
+//   Rejected    A lock of its own and a reference of the record's: three locked operations more for create and stop, 26
+//               ns on some CPUs.
 //   Model       tests/model/api/function_timer_test.cc explores this file; stress: tests/stress/timer_test.cc.
 namespace weft::detail {
 
 class function_timer : private sched::Timer {
  public:
-  // Nobody else has it yet, so it is started without being claimed.
+  // Started without being claimed, because no other thread has it yet.
   function_timer(std::int64_t when, prepared_record record, stored_function function, std::int32_t site) noexcept
       : function_(function) {
     callback = [](sched::Timer* timer) {
       auto* self = static_cast<function_timer*>(timer);
       self->retain();  // for the run
       const prepared_record run = self->armed();
-      self->heap.store_release(nullptr);  // whoever ends it last need not ask the heap; pairs: timer.heap
+      self->heap.store_release(nullptr);  // the last owner of a reference need not ask the heap; pairs: timer.heap
       launch_record(run);
     };
     start(when, record, site);
@@ -46,7 +50,8 @@ class function_timer : private sched::Timer {
   // True: it had not fired.
   bool reset(std::int64_t when, std::int32_t site) {
     const sched::LeaseKept kept;
-    sched::own_processor();  // an exile comes back before it takes a lock: it may come back on another thread
+    // An exile gets a P back before it takes a lock, because it may come back on another thread.
+    sched::own_processor();
     const prepared_record next = when != forever ? prepare_record() : prepared_record{};
     const Found found = claim();
     const prepared_record before = armed();
@@ -98,13 +103,14 @@ class function_timer : private sched::Timer {
 
   enum class Found { kIdle, kForEver, kPending };
 
-  // Destroys copies of the user's goroutine locals, which may park. They were made by whoever started the timer.
+  // Destroys copies of the user's goroutine locals, which may park. They were made by the thread that started the
+  // timer.
   static void abandon(prepared_record record) noexcept {
     order_acquire(record.record);
     abandon_record(record);
   }
 
-  // The caller alone may use the timer from now on, until it writes another state.
+  // From now on only the caller may use the timer, until it writes another state.
   Found claim() noexcept {
     for (;;) {
       sched::TimerHold hold(this);
@@ -117,7 +123,7 @@ class function_timer : private sched::Timer {
       if (Found found; claim_outside_heaps(found)) return found;
     }
   }
-  // False: it is in a heap now.
+  // False: the timer is in a heap now.
   __attribute__((noinline)) bool claim_outside_heaps(Found& found) noexcept {
     os::BackOff back_off;
     for (;;) {
@@ -141,7 +147,7 @@ class function_timer : private sched::Timer {
     } else {
       fill_record<0>(record.record, Run{this});
     }
-    order_release(record.record);  // to the run; those who let it fire have nothing to do with it
+    order_release(record.record);  // to the run; threads that let it fire are not part of this order
     armed_ = reinterpret_cast<std::uintptr_t>(record.record) | (record.has_extra ? 1 : 0);
     when_ns = when;
     sched::start_timer(this);
@@ -150,7 +156,8 @@ class function_timer : private sched::Timer {
     return {reinterpret_cast<spawn_record*>(armed_ & ~std::uintptr_t{1}), (armed_ & 1) != 0};
   }
 
-  // By the last one who has a reference. True: it is pending, and the heap's from now on. False: it will not fire any more.
+  // Called by the last owner of a reference. True: the timer is pending, and the heap's from now on. False: it will not
+  // fire any more.
   bool leave_to_heap() noexcept {
     const sched::TimerHold hold(this);
     if (!hold) return false;

@@ -45,7 +45,7 @@ struct inspector {
     tell(lock, facts);
     if (facts.has_holder || facts.readers == 0) return;
     sched::WaitQueue& queue = sched::open(const_cast<shared_mutex&>(lock).queue_);
-    if (!queue.lock.try_lock_unranked()) return;  // a plain thread is at it; a report may hold any lock
+    if (!queue.lock.try_lock_unranked()) return;  // a plain thread has it; a report may hold any lock
     if (const sched::Waiter* front = queue.list.front(); front != nullptr && front->index == shared_mutex::kWriter) {
       facts.is_behind_writer = true;
       facts.writer = front->who.goroutine();

@@ -39,7 +39,7 @@ void watch_core::change(std::uint64_t by, std::shared_ptr<const void>* next, boo
   was_closed = (state & kClosed) != 0;
   change_bell::bell bell = change_bell::bell::nil();
   if (!was_closed) {
-    if (next != nullptr) std::swap(value_, *next);  // the old one goes after the lock, with the caller's
+    if (next != nullptr) std::swap(value_, *next);  // the old value is destroyed after the lock, by the caller
     state_.store(state + by, std::memory_order_release);  // pairs: watch.state
     take_all(queue.list, released);
     bell = bell_.take();

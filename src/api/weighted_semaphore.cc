@@ -35,7 +35,7 @@ void weighted_core::throw_impossible(std::int64_t n) const {
                     std::to_string(total_) + " in all: nobody could ever give them");
 }
 
-// Under the lock: takes the permits if nobody waits, else says that somebody does.
+// Under the lock: takes the permits if there are enough and no waiters, else sets kWaiting.
 bool weighted_core::take_or_announce(std::uint64_t n) noexcept {
   std::uint64_t state = state_.load(std::memory_order_relaxed);
   for (;;) {
@@ -73,7 +73,7 @@ bool weighted_core::acquire(std::int64_t n, std::int64_t deadline_ns, const cont
   sched::WaitList served;
   const auto take = [&] { return take_or_announce(wanted); };
   const auto leave = [&](bool) {
-    // Clear: whoever took us off the list has served all behind us, too.
+    // If kWaiting is clear, the thread that took us off the list has served all waiters behind us, too.
     if ((state_.load(std::memory_order_relaxed) & kWaiting) != 0) serve_front(0, &served);
   };
   const auto reason = sched::WaitReason::kWeighted;

@@ -7,7 +7,7 @@
 
 namespace weft::detail {
 
-// One who waits for permits of a weighted semaphore; the wait object of its goroutine, for reports.
+// A waiter for permits of a weighted semaphore; also the wait object of its goroutine, for reports.
 struct weighted_wait : sched::Waiter {
   weighted_wait(const weighted_core& of, std::uint64_t n) noexcept : semaphore(&of), wanted(n) {}
   const weighted_core* semaphore;

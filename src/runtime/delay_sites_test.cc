@@ -11,7 +11,7 @@
 
 #include "base/delay_site.h"
 
-// The windows of the protocols are stretched by pauses, everything happens at once, and every window is really reached.
+// Delays stretch the windows of the protocols while everything happens at once. Checks that every window is reached.
 namespace weft {
 namespace {
 

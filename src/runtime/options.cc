@@ -113,7 +113,7 @@ class Parser {
     read_debug();
     return std::move(parsed_);
   }
-  // All that parse() asks for: the variables that this runtime has.
+  // The names that parse() has looked up: the variables that this runtime has.
   const std::vector<std::string_view>& known() const { return known_; }
 
  private:
@@ -154,7 +154,7 @@ class Parser {
   }
 
   void read_debug_item(std::string_view item) {
-    if (item.empty()) return;  // "a,,b" and a trailing comma harm nobody
+    if (item.empty()) return;  // "a,,b" and a trailing comma are harmless
     const std::size_t equals = item.find('=');
     const std::string_view key = item.substr(0, equals);
     std::optional<std::string_view> text;
@@ -202,7 +202,7 @@ class Parser {
     }
   }
 
-  // The usual way, or the other one.
+  // Accepts the usual value or the other one; true: the other one.
   void read_choice(std::string_view key, std::optional<std::string_view> text, std::string_view usual,
                    std::string_view other, std::optional<bool>& out) {
     if (text == usual || text == other) {

@@ -9,11 +9,11 @@
 #include <vector>
 
 // The WEFT_* environment.
-//   Job       turn variables into settings, or say in one line what is wrong and what would be right.
-//   Rule      a value that cannot be used stops the program at start (exit status 2): never silently
-//             ignored. The one exception is WEFT_DEBUG, where an unknown key or a missing value is a
-//             warning and the rest still counts. A variable that begins with WEFT_ and that neither the runtime nor
-//             weft's tools know is a warning, too: probably a typo.
+//   Job       Turn variables into settings, or say in one line what is wrong and what would be right.
+//   Rule      A value that cannot be used stops the program at start (exit status 2). It is never silently ignored. The
+//             one exception is WEFT_DEBUG, where an unknown key or a missing value is a warning and the rest still
+//             counts. A variable that begins with WEFT_ and that neither the runtime nor weft's tools know is a
+//             warning, too, because it is probably a typo.
 //   Numbers   plain base 10: no sign, no space, no 0x, no exponent, no overflow.
 namespace weft::runtime {
 
@@ -31,13 +31,13 @@ struct DebugSettings {
   std::optional<std::uint64_t> buggify;  // seed of the delays at named sites
   std::optional<unsigned> spin_us;       // how long an idle M spins
   bool preempt = false;                  // give way at every compiled-in check
-  std::optional<unsigned> ladder;        // 0..5: a step of the documents' plan instead of the whole scheduler
-  std::optional<bool> seed_search_order;  // search_order=seed: the documents' (steal, global queue, network); go127: the default
-  std::optional<bool> spawn_at_back;      // spawn_place=back: a new goroutine runs after those that wait; next: the default
-  std::optional<bool> wake_on_last_p;     // wake_place=last: where it ran before; here: the default, on the waker's P
-  std::optional<bool> early_timers;       // os/early_timer.h; by default where it pays
-  std::optional<bool> leases;             // leases=off: none; always: for every goroutine; by default where they block
-  std::optional<bool> retreats;           // retreats=off: none; always: wherever Ps share; by default where that costs too much
+  std::optional<unsigned> ladder;        // 0..5: a step of the original plan instead of the whole scheduler
+  std::optional<bool> seed_search_order;  // search_order=seed: steal, global queue, network; go127: the default
+  std::optional<bool> spawn_at_back;      // spawn_place=back: a new goroutine runs after those that wait; next: default
+  std::optional<bool> wake_on_last_p;     // wake_place=last: the P where it ran before; here: default, the waker's P
+  std::optional<bool> early_timers;       // os/early_timer.h; by default where they pay
+  std::optional<bool> leases;             // leases=off: none; always: every goroutine; by default those that block
+  std::optional<bool> retreats;           // retreats=off: none; always: wherever Ps share; default: if that costs much
 };
 
 // What the environment says; nullopt: the variable is not set.
@@ -49,7 +49,7 @@ struct Settings {
   std::optional<int> preempt_signal;      // WEFT_PREEMPT_SIGNAL  1..64
   std::optional<int> slice_ms;            // WEFT_SLICE       1..10000
   std::optional<int> schedtrace_ms;       // WEFT_SCHEDTRACE  1..3600000
-  std::optional<std::string> trace_path;  // WEFT_TRACE; %p: the process's number
+  std::optional<std::string> trace_path;  // WEFT_TRACE; %p: the process id
   std::optional<int> max_threads;         // WEFT_MAX_THREADS 4..1000000
   DebugSettings debug;                    // WEFT_DEBUG       key[=value],...
 };
@@ -64,16 +64,17 @@ struct Parsed {
 // Returns the value of a variable, or null when it is not set.
 using Lookup = std::function<const char*(const char* name)>;
 
-// A pure function of its arguments: prints nothing, ends nothing. `names` are those of all variables that begin with WEFT_.
+// A pure function of its arguments: prints nothing, ends nothing.
+// `names` are those of all variables that begin with WEFT_.
 Parsed parse_environment(const Lookup& lookup, const std::vector<std::string>& names = {});
 
-// The process's environment; warnings and errors go to standard error, an error ends the process with status
-// 2 at once (no destructors: other threads may be running). A set-user-id program takes nothing from its
+// Reads the process's environment. Warnings and errors go to standard error. An error ends the process with status 2 at
+// once, without destructors, because other threads may be running. A set-user-id program takes nothing from its
 // environment.
 Settings settings_from_environment_or_exit();
 
-// The value as it may be shown in a message: quoted, at most 60 characters long, control characters, quotes
-// and whatever is not valid UTF-8 as escapes; a cut value is followed by its size.
+// The value as it may be shown in a message: quoted, at most 60 characters long. Control characters, quotes and invalid
+// UTF-8 become escapes; a cut value is followed by its size.
 std::string quote_for_message(std::string_view value);
 
 }  // namespace weft::runtime

@@ -18,7 +18,7 @@ constexpr std::string_view kToolNames[] = {
 };
 constexpr std::string_view kToolPrefixes[] = {"WEFT_BENCH_", "WEFT_MODEL_", "WEFT_TEST_"};
 
-constexpr std::size_t kLongest = 64;  // of a name, as far as it is compared
+constexpr std::size_t kLongest = 64;  // characters of a name that are compared
 
 char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 

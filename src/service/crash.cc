@@ -31,7 +31,7 @@ constexpr std::size_t kFrames = 64;
 
 struct sigaction previous_segv, previous_bus;
 std::terminate_handler previous_terminate = nullptr;
-base::Atom<pid_t> reporter{0};  // thread that is telling why it ends the process
+base::Atom<pid_t> reporter{0};  // the thread that is reporting why it ends the process
 constexpr std::int64_t kReportLimitNs = 10'000'000'000;
 void (*quit_handler)() = nullptr;
 
@@ -39,10 +39,11 @@ void print(const char* text, int length) {
   if (length > 0) base::write_stderr(text, static_cast<std::size_t>(length));
 }
 
-// The interrupted instruction: what lies above it on the stack is the handler's.
+// The interrupted instruction: everything above it on the stack belongs to the handler.
 const void* interrupted_at(const void* context) { return arch::interrupted_frame(context).pc; }
 
-// From the frame at `first` on, if it is there; else all of it. Counting frames would depend on what was inlined.
+// From the frame at `first` on, if it is there; else all of it. Frames are not counted,
+// because inlining changes the count.
 void print_stack(const void* first) {
   void* frames[kFrames];
   const std::size_t count = os::capture_backtrace(frames, kFrames, 0);
@@ -90,7 +91,7 @@ void chain(int signal, siginfo_t* info, void* context, const struct sigaction& p
   struct sigaction by_default{};
   by_default.sa_handler = SIG_DFL;
   sigaction(signal, &by_default, nullptr);
-  if (info->si_code <= 0) raise(signal);  // sent by somebody: there is no instruction to run again
+  if (info->si_code <= 0) raise(signal);  // sent with kill(): there is no instruction to run again
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
@@ -125,7 +126,7 @@ void on_quit_signal(int) {
   errno = saved_errno;
 }
 
-// A forced unwind has no type: it may have met a function that lets nothing out.
+// A forced unwind has no type. It may have met a function that lets no exception out.
 bool is_exit_refused(const Goroutine* g) {
   return (g->flags & sched::kGExits) != 0 && abi::__cxa_current_exception_type() == nullptr;
 }
@@ -183,7 +184,7 @@ bool says_the_same_again([[maybe_unused]] std::terminate_handler handler) {
     print_stack(nullptr);
     base::run_last_words();
   }
-  let_report_end();  // abort() would end the process in the middle of a sentence
+  let_report_end();  // abort() would end the process in the middle of the report
   if (previous_terminate != nullptr && !(g != nullptr && says_the_same_again(previous_terminate))) previous_terminate();
   std::abort();
 }
@@ -211,7 +212,7 @@ void install_crash_reports(void (*on_quit)()) {
   install(SIGBUS, previous_bus);
   previous_terminate = std::set_terminate(on_terminate);
   quit_handler = on_quit;
-  // Ignored counts as free, as in Go: a shell starts each `server &` of a script so, and nobody asked for that.
+  // Ignored counts as free, as in Go: a shell ignores SIGQUIT for each `server &` of a script, without being asked to.
   struct sigaction existing{};
   if (sigaction(SIGQUIT, nullptr, &existing) == 0 && (existing.sa_flags & SA_SIGINFO) == 0 &&
       (existing.sa_handler == SIG_DFL || existing.sa_handler == SIG_IGN)) {

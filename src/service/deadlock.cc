@@ -20,7 +20,7 @@ using sched::Counter;
 using sched::scheduler;
 
 constexpr std::int64_t kConfirmNs = 2'000'000;
-constexpr int kSanitizerThreads = WEFT_TSAN;  // TSan has one of its own in every process
+constexpr int kSanitizerThreads = WEFT_TSAN;  // TSan has a thread of its own in every process
 
 base::Atom<int> helper_threads{0};
 
@@ -40,7 +40,7 @@ std::uint64_t progress() {
   return sum;
 }
 
-// Threads that are neither ours nor asleep in one of our primitives could still wake somebody.
+// Threads that are neither ours nor asleep in one of our primitives could still wake a goroutine.
 bool others_could_help() {
   const int threads = os::count_threads();
   if (threads < 0) return true;  // cannot tell: keep silent
@@ -79,7 +79,7 @@ void add_helper_thread() { helper_threads.fetch_add_relaxed(1); }
 
 void check_for_deadlock() {
   if (scheduler.exiting.load_acquire()) {  // pairs: exiting
-    // A look now and then: static destructors run, goroutines do not any more.
+    // During exit this is looked at now and then: static destructors run, goroutines do not any more.
     if (scheduler.threads_waiting.load_relaxed() > 0 && !others_could_help())
       report(
           "fatal error: weft: a thread waits while the process exits, and no goroutine runs any more to wake it\n\n");
@@ -91,7 +91,8 @@ void check_for_deadlock() {
   if (goroutines == 0 && waiting_threads == 0) return;
   base::full_fence();  // pairs: submit.retire
   if (others_could_help() || !nobody_can_run()) return;
-  // Looked at one after the other, these may never have been true together. In a deadlock they stay true, and nothing moves.
+  // The conditions are read one after the other and may never have been true together. In a deadlock they stay true,
+  // and nothing moves.
   const std::uint64_t before = progress();
   os::Note().wait(os::now_ns() + kConfirmNs);
   if (others_could_help() || !nobody_can_run() || progress() != before) return;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Deadlock detection: nobody runs, and nothing can make anybody run.
-//   When     only with every P idle (A40): cheap conditions first, then exact ones: timers, calls in progress, threads outside
-//            the runtime (by counting the process's threads), so that it stays on in programs with I/O and other threads.
+// Deadlock detection: no goroutine runs, and nothing can make one run.
+//   When     Only with every P idle. Cheap conditions come first, then exact ones: timers, calls in progress, threads
+//            outside the runtime (by counting the process's threads). So it stays on in programs with I/O and other
+//            threads.
 //   Result   a report that names every goroutine with its wait reason and stack, and exit status 2.
 namespace weft::service {
 

@@ -91,7 +91,7 @@ Descriptor* Netpoll::adopt(int fd, int& error, const char*& failed) noexcept {
   return &descriptor;
 }
 
-// Once for each life, by the one who closes it. Late reports find the old sequence number gone when the entry is used again.
+// Once for each life, by the closer. When the entry is used again, late reports do not match its new sequence number.
 void Netpoll::unregister(Descriptor& descriptor) noexcept {
   if (!set_.is_open()) return;  // a forked child
   set_.remove(descriptor.fd_);

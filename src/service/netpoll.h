@@ -8,20 +8,22 @@
 #include "service/netpoll_descriptor.h"
 
 // The netpoller: the table of descriptors and the kernel's set of them, as a source of work for the scheduler.
-//   Start       at the first descriptor. If the system refuses (no descriptors left, no epoll), the caller gets the error, and the
-//               next one tries again.
-//   Table       grows by chunks that are never given back; an entry's address is stable, so a report of the kernel names its entry
-//               and the sequence number of its life: {sequence, index}.
-//   Registered  once for each descriptor's life, both directions, edge-triggered: no system call when a goroutine waits. One whose
-//               messages fill their buffers exactly is watched by level (netpoll_descriptor.h).
+//   Start       at the first descriptor. If the system refuses (no descriptors left, no epoll), the caller gets the
+//               error, and the next caller tries again.
+//   Table       grows by chunks that are never given back. An entry's address is stable, so a report of the kernel
+//               names its entry and the sequence number of its life: {sequence, index}.
+//   Registered  once for each descriptor's life, both directions, edge-triggered: no system call when a goroutine
+//               waits. A descriptor whose messages fill their buffers exactly is watched by level
+//               (netpoll_descriptor.h).
 //   Fork        a child shares the parent's set: it closes its copy at once and never changes it.
 namespace weft::service {
 
 class Netpoll final : public sched::WorkSource {
  public:
-  // Takes over a descriptor in non-blocking mode. Null: `error` is an errno, `failed` the call; the number stays the caller's.
+  // Takes over a descriptor in non-blocking mode. Null: `error` is an errno, `failed` the call;
+  // the number stays the caller's.
   Descriptor* adopt(int fd, int& error, const char*& failed) noexcept;
-  // Closes it if need be, and gives its memory back.
+  // Closes the descriptor if need be, and gives its memory back.
   void destroy(Descriptor& descriptor) noexcept;
 
   void look(sched::RunnableList& ready) noexcept override;
@@ -42,7 +44,7 @@ class Netpoll final : public sched::WorkSource {
   void deliver(const os::PollEvent* events, std::size_t count, sched::RunnableList& ready) noexcept;
 
   os::PollSet set_;
-  os::RankedMutex<base::Rank::kDescriptor> lock_;  // over what follows
+  os::RankedMutex<base::Rank::kDescriptor> lock_;  // over the members that follow
   Descriptor* free_ = nullptr;
   std::uint32_t made_ = 0;
   base::Atom<Descriptor*> chunks_[kChunks];

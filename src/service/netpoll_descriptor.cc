@@ -31,7 +31,7 @@ bool Descriptor::acquire() noexcept {
   return true;
 }
 
-// The last one to leave a closed descriptor closes the number.
+// The last reference to a closed descriptor closes the number.
 void Descriptor::drop() noexcept {
   detail::order_release(&refs_);
   if (refs_.fetch_sub_acq_rel(1) != (kClosed | 1)) return;  // pairs: descriptor.refs
@@ -55,12 +55,12 @@ int Descriptor::queue_for_side(Side side, const Interrupt* interrupt) noexcept {
   for (;;) {
     sched::Wait wait(reason_of(side), this);
     direction.lock.lock();
-    // Under the lock: who sets a reason afterwards finds us in the queue.
+    // Looked at under the lock: a thread that sets a reason afterwards finds us in the queue.
     if (const int error = reason_to_stop(side, interrupt)) {
       direction.lock.unlock();
       return error;
     }
-    // Either the side is free and now ours, or whoever has it will see that we queue: it is one word.
+    // Either the side is free and now ours, or its owner will see that we queue, because both are bits of one word.
     std::uint32_t refs = refs_.load_relaxed();  // the CAS validates it
     while (!refs_.cas_acq_rel(                  // pairs: descriptor.refs
         refs, refs | ((refs & taken_bit(side)) != 0 ? queued_bit(side) : taken_bit(side)))) {
@@ -115,8 +115,8 @@ int Descriptor::wait(Side side, const Interrupt* interrupt) noexcept {
   if (parks) wait.wait();
   scheduler.network.waiting.fetch_add_relaxed(-1);
   if (parks && direction.gate.take_ready()) return 0;
-  return reason_to_stop(side,
-                        interrupt);  // 0: it was ready before the wait, or an interrupt meant for another operation
+  // 0: the side was ready before the wait, or the interrupt was meant for another operation.
+  return reason_to_stop(side, interrupt);
 }
 
 void Descriptor::interrupt(Side side) noexcept {
@@ -133,7 +133,7 @@ void Descriptor::interrupt(Side side) noexcept {
 }
 
 void Descriptor::notify(std::uint32_t sequence, std::uint32_t what, sched::RunnableList& ready) noexcept {
-  // Set for a stranger by a late report it costs that one some speed.
+  // A late report may set this for the entry's next user, which only costs that one some speed.
   if (WEFT_UNLIKELY((what & (os::PollEvent::kClosing | os::PollEvent::kUrgent)) != 0)) {
     suspicious_.store_seq_cst(true);  // pairs: descriptor.suspicious
     if (level_.load_relaxed()) leave_level_in_poller(true);
@@ -180,13 +180,13 @@ void Descriptor::watch_by_edge() noexcept {
 void Descriptor::leave_level_for_writing() noexcept {
   if (WEFT_LIKELY(level_refused_.load_relaxed())) return;
   {
-    std::lock_guard guard(level_lock_);  // whoever is about to change to it has done so, or sees this
+    std::lock_guard guard(level_lock_);  // a reader that is about to set level_ has done so, or sees this
     level_refused_.store_relaxed(true);
   }
   watch_by_edge();
 }
 
-// Needs a reference, or the number may mean somebody else's descriptor by now.
+// Needs a reference, because otherwise the number may mean another file by now.
 void Descriptor::leave_level_in_poller(bool for_good) noexcept {
   if (!acquire()) return;
   if (for_good) {
@@ -213,7 +213,7 @@ void Descriptor::set_deadline(Side side, std::int64_t deadline_ns) noexcept {
     std::lock_guard guard(deadline_lock_);
     sched::stop_timer(&direction.deadline);
     if (is_closed())
-      deadline_ns = os::kForever;  // shut() stops timers under this lock, after it has set the bit: none may follow
+      deadline_ns = os::kForever;  // shut() stops timers under this lock after it has set the bit: none may follow
     const bool past = deadline_ns != os::kForever && deadline_ns <= os::now_ns();
     direction.expired.store_seq_cst(past);  // pairs: gate.flags
     if (past) {
@@ -232,19 +232,19 @@ void Descriptor::set_deadline(Side side, std::int64_t deadline_ns) noexcept {
 
 bool Descriptor::shut(bool keep_number) noexcept {
   if (!acquire()) return false;
-  if (scheduler.forked.load_relaxed()) {  // a child: nobody waits here, and the poller is the parent's
+  if (scheduler.forked.load_relaxed()) {  // a forked child: no goroutine waits here, and the poller is the parent's
     refs_.store_relaxed(kClosed);
     if (!keep_number) ::close(fd_);
     return true;
   }
   std::uint32_t refs = refs_.load_relaxed();  // the CAS validates it
   do {
-    if ((refs & kClosed) != 0) {  // another one was faster
+    if ((refs & kClosed) != 0) {  // another closer was faster
       drop();
       return false;
     }
   } while (!refs_.cas_seq_cst(refs, refs | kClosed));  // pairs: gate.flags
-  keep_number_ = keep_number;  // read by the last to drop, after our own drop
+  keep_number_ = keep_number;  // read by the last drop, which comes after our own
   interrupt(Side::kRead);
   interrupt(Side::kWrite);
   {
@@ -263,14 +263,14 @@ int Descriptor::release() noexcept { return shut(true) ? fd_ : -1; }
 
 // --- operations ---
 
-// Closed, or somebody else has the side.
+// The descriptor is closed, or another operation has the side.
 Descriptor::Begun Descriptor::begin_otherwise(Side side, const Interrupt* interrupt) noexcept {
   if (!acquire()) return {EBADF, Begun::kNothing};
   const int error = queue_for_side(side, interrupt);
   return {error, error == 0 ? Begun::kSide : Begun::kReference};
 }
 
-// Closed meanwhile, or somebody queues; or the operation never had the side.
+// The descriptor was closed meanwhile, an operation queues, or this operation never had the side.
 void Descriptor::end_otherwise(Side side, Begun::Has has) noexcept {
   if (has == Begun::kSide) give_side(side);
   if (has != Begun::kNothing) drop();

@@ -12,45 +12,53 @@
 
 // A descriptor in non-blocking mode whose users wait in the netpoller.
 //   Use         Operation op(d, side); if (op.error()) ...; while (call fails with EAGAIN) if (int e = op.wait()) ...
-//   Sides       reading and writing are independent. One operation at a time has a side, the others queue for it in order: a
-//               whole write stays whole, and 100 readers of a socket each get their own datagram.
-//   Word        refs_ holds the closed bit, who has which side, whether somebody queues for it, and the number of references: an
-//               operation that meets nobody costs one CAS at its begin and one at its end. Invariants:
-//               D1 kClosed is set once and stays: no reference and no side is taken after it, except by who has one already.
-//               D2 a taken bit has one owner, who has a reference; it is passed on or cleared before that reference is dropped.
-//               D3 a queued bit is set exactly while the side's queue is not empty, seen under the side's lock; it is set in the
-//                  CAS that finds the side taken. So who has the side either sees it when it ends, or has ended before, and
-//                  then the CAS finds the side free.
-//               D4 the drop that leaves kClosed and nothing else closes the number; nobody can have another one after it (D1).
-//   Deadlines   absolute, one for each side, changeable at any time: a timer sets the side's `expired` bit and interrupts whoever
-//               waits; setting a new deadline stops the timer (which waits for its callback) and clears the bit.
-//   Close       sets the closed bit, interrupts and wakes everybody on both sides, leaves the poller; the last operation to leave
-//               closes the number, so that no system call of ours ever meets a number that means something else by now. close()
-//               returns when that has happened.
-//   Level       edge-triggered, a reader has to find the queue empty before it may wait. One whose messages fill its buffer exactly
-//               learns that only by a read in vain, for each message. Watched by level it need not: what is left is reported
-//               again by the next look, which costs the kernel a fifth of that call. So whoever waits without having seen the end
-//               of the queue relies on level_: set after the kernel was told, cleared before it is told otherwise, and to be
-//               told otherwise reports whatever is there (EPOLL_CTL_MOD), so that nothing falls between the two.
-//               It ends when reports find nobody (a look would never block again), when somebody waits to write (level-triggered,
-//               that would be reported all the time), with urgent data and with the end of the stream.
-//   Memory      descriptors are never unmapped (netpoll.h): a late report of the kernel finds a descriptor, and the gate finds
-//               that its sequence number is another one.
-//   Orders      descriptor.refs: begins acquire, ends release: who has a side sees what was done by who had it before, and
-//               whoever closes the number comes after everybody's last use of it. The plain members keep_number_ and fd_ ride
-//               on the same pairs. gate.flags: seq_cst on both sides, the closer's {set kClosed; interrupt the gate} against the
-//               waiter's {begin_wait; look at the reasons}: with acquire and release only, both could miss each other. The same
-//               for descriptor.suspicious: a report that finds the gate ready leaves it as it is, so whoever used that readiness up
-//               later must see in the one order of all of these that the end has come.
-//   Rejected    a count of references and a lock for each side: four locked operations for a call instead of two. Closing by
-//               shutdown(2), so that calls return by themselves: no help for datagrams, and the peer is told. Closing the number
-//               at once: the next open() gets it while a call of ours is under way.
+//   Sides       Reading and writing are independent. One operation at a time has a side; the others queue for it in
+//               order. So a whole write stays whole, and 100 readers of a socket each get their own datagram.
+//   Word        refs_ holds the closed bit, for each side whether it is taken and whether operations queue for it, and
+//               the number of references. An uncontended operation costs one CAS at its begin and one at its end.
+//               Invariants:
+//               D1 kClosed is set once and stays. After it no operation takes a reference or a side, unless it has a
+//                  reference already.
+//               D2 A taken bit has one owner, which has a reference. It passes the bit on or clears it before it drops
+//                  that reference.
+//               D3 A queued bit is set exactly while the side's queue is not empty, seen under the side's lock. It is
+//                  set in the CAS that finds the side taken. So the side's owner sees it when it ends; or the owner has
+//                  ended before, and then the CAS finds the side free.
+//               D4 The drop that leaves kClosed and nothing else closes the number. No operation can have another
+//                  reference after it (D1).
+//   Deadlines   Absolute, one for each side, changeable at any time. A timer sets the side's `expired` bit and
+//               interrupts the operations that wait. Setting a new deadline stops the timer (which waits for its
+//               callback) and clears the bit.
+//   Close       sets the closed bit, interrupts and wakes all operations on both sides, and leaves the poller. The last
+//               operation to leave closes the number, so that no system call of ours ever meets a number that means
+//               another file by now. close() returns when that has happened.
+//   Level       Watched by edge, a reader has to find the kernel's queue empty before it may wait. A reader whose
+//               messages fill its buffer exactly learns that only by a read in vain, for each message. Watched by level
+//               it need not: the next look reports again what is left, which costs the kernel a fifth of that call. A
+//               reader that waits without having seen the end of the queue relies on level_, which is set after the
+//               kernel was told, and cleared before the kernel is told otherwise. Telling it otherwise (EPOLL_CTL_MOD)
+//               reports what is there, so nothing falls between the two.
+//               It ends when reports find no waiter (a look would never block again), when an operation waits to write
+//               (by level, that would be reported all the time), with urgent data, and with the end of the stream.
+//   Memory      Descriptors are never unmapped (netpoll.h). A late report of the kernel finds a descriptor, and the
+//               gate finds that its sequence number has changed.
+//   Orders      descriptor.refs: begins acquire, ends release. So the owner of a side sees what its last owner did, and
+//               the thread that closes the number comes after every last use of it. The plain members keep_number_ and
+//               fd_ ride on the same pairs. gate.flags: seq_cst on both sides, the closer's {set kClosed; interrupt the
+//               gate} against the waiter's {begin_wait; look at the reasons}. With acquire and release only, both could
+//               miss each other. The same for descriptor.suspicious: a report that finds the gate ready leaves it as it
+//               is. So a reader that uses that readiness up later must see, in the single order of seq_cst operations,
+//               that the end has come.
+//   Rejected    A count of references and a lock for each side: four locked operations for a call instead of two.
+//               Closing by shutdown(2), so that calls return by themselves: no help for datagrams, and the peer is
+//               told. Closing the number at once: the next open() gets it while a call of ours is under way.
 //   Checked     tests/model/api/netpoll_descriptor_test.cc explores this very source, and finds mutants of it.
 namespace weft::service {
 
 enum class Side : std::uint8_t { kRead, kWrite };
 
-// A reason from outside to stop waiting, e.g. a cancelled context. raised is set before Descriptor::interrupt() is called.
+// A reason from outside to stop waiting, e.g. a cancelled context.
+// `raised` is set before Descriptor::interrupt() is called.
 struct Interrupt {
   base::Atom<bool> raised{false};
 };
@@ -71,7 +79,7 @@ class alignas(base::kCacheLine) Descriptor {
   // As close(), but the number stays open: the caller's now. -1: it was closed before.
   int release() noexcept;
 
-  // Whoever waits on the side looks at its reasons again.
+  // Operations that wait on the side look at their reasons to stop again.
   void interrupt(Side side) noexcept;
 
   // The kernel's report (netpoll.cc).
@@ -79,7 +87,7 @@ class alignas(base::kCacheLine) Descriptor {
   // The peer has closed, or out-of-band data came: a short read does not mean that there is no more.
   bool trusts_short_reads() const noexcept { return !suspicious_.load_seq_cst(); }  // pairs: descriptor.suspicious
 
-  // For whoever has the reading side.
+  // For the operation that has the reading side.
   bool is_watched_by_level() const noexcept { return level_.load_seq_cst(); }  // pairs: descriptor.level
   void watch_by_level() noexcept;
   void watch_by_edge() noexcept;
@@ -110,10 +118,11 @@ class alignas(base::kCacheLine) Descriptor {
   void drop() noexcept;
   bool shut(bool keep_number) noexcept;
   int reason_to_stop(Side side, const Interrupt* interrupt) const noexcept;
-  // What an operation has got. By value, both ways: nobody gets its address, so the compiler keeps an operation in registers.
+  // What an operation has got. Passed by value both ways, so that its address never escapes and the compiler keeps an
+  // operation in registers.
   struct Begun {
-    enum Has : int { kNothing, kReference, kSide };  // the side: and a reference
-    int error;                                       // not 0: it must not go on
+    enum Has : int { kNothing, kReference, kSide };  // kSide includes a reference
+    int error;                                       // not 0: the operation must not go on
     Has has;
   };
   bool try_begin(Side side) noexcept;
@@ -134,8 +143,8 @@ class alignas(base::kCacheLine) Descriptor {
   base::Atom<bool> suspicious_{false};
   base::Atom<bool> level_{false};           // changed under level_lock_
   base::Atom<bool> level_refused_{false};   // not again in this life
-  base::Atom<std::uint8_t> unattended_{0};  // reports in a row that found nobody; a hint
-  std::uint8_t level_left_ = 0;             // how often; under level_lock_
+  base::Atom<std::uint8_t> unattended_{0};  // reports in a row that found no waiter; a hint
+  std::uint8_t level_left_ = 0;             // how often level_ was cleared; under level_lock_
   bool keep_number_ = false;
   Direction directions_[2];
   os::RankedMutex<base::Rank::kDescriptor> deadline_lock_, level_lock_;
@@ -144,7 +153,7 @@ class alignas(base::kCacheLine) Descriptor {
   Descriptor* next_free_ = nullptr;
 };
 
-// --- what every call goes through, inlined into it ---
+// --- the path of every call, inlined into it ---
 
 inline int Descriptor::reason_to_stop(Side side, const Interrupt* interrupt) const noexcept {
   if ((refs_.load_seq_cst() & kClosed) != 0) return EBADF;                           // pairs: gate.flags
@@ -153,7 +162,7 @@ inline int Descriptor::reason_to_stop(Side side, const Interrupt* interrupt) con
   return 0;
 }
 
-// With nobody else on this side: the reference and the side at once.
+// The side is free and no operation queues for it: takes the reference and the side at once.
 inline bool Descriptor::try_begin(Side side) noexcept {
   std::uint32_t refs = refs_.load_relaxed();  // the CAS validates it
   do {
@@ -162,7 +171,7 @@ inline bool Descriptor::try_begin(Side side) noexcept {
   return true;
 }
 
-// With nobody queued, and nobody waiting for the last one to leave.
+// No operation queues for the side, and the descriptor is not closed.
 inline bool Descriptor::try_end(Side side) noexcept {
   detail::order_release(&refs_);
   std::uint32_t refs = refs_.load_relaxed();  // the CAS validates it
@@ -190,9 +199,9 @@ class Operation {
   int error() const noexcept { return begun_.error; }  // not 0: it did not begin
   int fd() const noexcept { return descriptor_.fd_; }
   Descriptor& descriptor() noexcept { return descriptor_; }
-  // Until something happens on this side. 0: try again.
+  // Waits until something happens on this side. 0: try again.
   int wait() noexcept { return descriptor_.wait(side_, interrupt_); }
-  // Closed, past the deadline or interrupted by now? For waits that are not the netpoller's.
+  // Closed, past the deadline or interrupted by now? For waits outside the netpoller.
   int reason_to_stop() const noexcept { return descriptor_.reason_to_stop(side_, interrupt_); }
 
  private:

@@ -22,10 +22,10 @@
 namespace weft::service {
 namespace {
 
-struct sigaction previous{};  // of the program, where it chose a signal that it uses itself
+struct sigaction previous{};  // the program's handler, if it chose a signal that it uses itself
 bool is_shared = false;
 
-// Not one of ours: the program's, if it has a handler, else nobody's.
+// The signal is not weft's: it goes to the program's handler, if there is one.
 void pass_on(int signal, siginfo_t* info, void* context) {
   if ((previous.sa_flags & SA_SIGINFO) != 0) {
     previous.sa_sigaction(signal, info, context);
@@ -40,7 +40,8 @@ void restart_call(void* context) {
 }
 
 void on_signal(int signal, siginfo_t* info, void* context) {
-  // Where the kernel takes no signals with a mark, those that a thread of ours sent: nobody else's, if it is not shared.
+  // Where the kernel sends no signals with a mark: one that a thread of this process sent is weft's,
+  // if the signal is not shared.
   const bool unmarked = !is_shared && info->si_code == SI_TKILL && info->si_pid == getpid();
   if (!unmarked && !sched::is_preempt_signal(*info)) return pass_on(signal, info, context);
   restart_call(context);  // also where the signal comes too late: in a blocking call
@@ -53,8 +54,9 @@ bool is_free(int signal) {
   return (present.sa_flags & SA_SIGINFO) == 0 && present.sa_handler == SIG_DFL;
 }
 
-// Emulators let one handle signals that they cannot send. Asked without sending one, which a debugger would stop at: the
-// kernel looks at a timer's signal when the timer is made. Any other answer says nothing about the signal.
+// Emulators let a program handle signals that they cannot send. Sending one would stop a debugger, so this creates a
+// timer: the kernel checks the signal of a timer when it is created.
+// Any error but EINVAL says nothing about the signal.
 bool can_be_sent(int signal) {
   sigevent event{};
   event.sigev_notify = SIGEV_SIGNAL;

@@ -2,10 +2,10 @@
 #pragma once
 #include <cstdint>
 
-// The monitor thread: takes Ps from long calls, asks hogs to give way, grants threads beyond the throttle, trims stacks,
-// follows the CPU limits, prints schedtrace lines, answers SIGQUIT.
-//   Pace     20 us while a call holds up work (two looks make a retake), doubling to 10 ms when nothing happens; asleep while
-//            every P is idle, until the first one is taken or somebody pokes.
+// The monitor thread: takes Ps from long calls, asks hogs to give way, grants threads beyond the throttle, trims
+// stacks, follows the CPU limits, prints schedtrace lines, answers SIGQUIT.
+//   Pace     20 us while a call holds up work (two looks make a retake), doubling to 10 ms when nothing happens. Asleep
+//            while every P is idle, until the first one is taken or poke_sysmon() is called.
 namespace weft::service {
 
 struct SysmonOptions {

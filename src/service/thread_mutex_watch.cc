@@ -20,11 +20,12 @@
 #include "os/thread.h"
 #include "sched/goroutine.h"
 
-// On the stack of who blocks: not part of the runtime's code, lest the blocked goroutine keep its P.
+// For functions on a blocked goroutine's stack: not part of the runtime's code,
+// because then the goroutine would keep its P.
 #define WEFT_WATCH_TEXT __attribute__((section("weft_watch_text"), noinline))
 
 extern "C" {
-// The C library's own, under the names it has in statically linked programs; there, dlsym is not linked.
+// The C library's functions, under the names they have in statically linked programs; there, dlsym is not linked.
 int __pthread_mutex_lock(pthread_mutex_t*) noexcept __attribute__((weak));
 int __pthread_mutex_trylock(pthread_mutex_t*) noexcept __attribute__((weak));
 int __pthread_mutex_timedlock(pthread_mutex_t*, const timespec*) noexcept __attribute__((weak));
@@ -54,7 +55,7 @@ F next(const char* name, F in_static_program) noexcept {
   return found != nullptr ? reinterpret_cast<F>(found) : in_static_program;
 }
 
-// No function-local static: its guard may itself lock.
+// Only statics with constant initialisation: the guard of another static may itself lock.
 const Real& real() noexcept {
   static constinit Real functions{};
   static constinit base::Atom<bool> known{false};
@@ -64,13 +65,14 @@ const Real& real() noexcept {
                      next("pthread_mutex_timedlock", &__pthread_mutex_timedlock),
                      next("pthread_mutex_clocklock", &__pthread_mutex_clocklock),
                      next("pthread_mutex_unlock", &__pthread_mutex_unlock)};
-    functions = found;          // whoever else is here writes the same
+    functions = found;          // another thread here writes the same
     known.store_release(true);  // pairs: mutex_watch.real
   }
   return functions;
 }
 
-// Who holds one mutex. The holder writes it, others look; everything is copied, for the holder may end meanwhile.
+// The holder of one mutex. The holder writes it, others read it. Everything is copied,
+// because the holder may end meanwhile.
 struct Holding {
   static constexpr std::size_t kNameBytes = 40;
   base::Atom<pthread_mutex_t*> mutex{nullptr};
@@ -100,7 +102,7 @@ Holding* find(const pthread_mutex_t* mutex) noexcept {
 void note_locked(pthread_mutex_t* mutex, const void* locked_at) noexcept {
   Goroutine* g = os::current_g();
   Holding* holding = find(mutex);
-  if (g == nullptr) {  // a plain thread's: what is known of the mutex is out of date
+  if (g == nullptr) {  // a plain thread locked it: what is known of the mutex is out of date
     if (holding != nullptr) holding->mutex.store_relaxed(nullptr);
     return;
   }
@@ -111,7 +113,7 @@ void note_locked(pthread_mutex_t* mutex, const void* locked_at) noexcept {
   for (std::size_t i = 0; holding == nullptr && i < kProbes; ++i) {
     Holding& candidate = holdings[(place_of(mutex) + i) % kPlaces];
     pthread_mutex_t* nobody = nullptr;
-    // Taken under a name that is nobody's until everything is written.
+    // Claimed with an address that is no mutex's until everything is written.
     if (candidate.mutex.cas_acquire(nobody, reinterpret_cast<pthread_mutex_t*>(1)))
       holding = &candidate;  // pairs: mutex_watch.holding
   }
@@ -156,7 +158,7 @@ bool has_room(const Goroutine* g) noexcept {
 
 void write(const std::string& text) { base::write_stderr(text.data(), text.size()); }
 
-// g is about to wait for the mutex. True: there is nothing left to look out for.
+// g is about to wait for the mutex. True: nothing more to report, so the caller may wait without looking again.
 bool tell_if_holder_is_suspended(pthread_mutex_t* mutex, const Goroutine* g) noexcept {
   const Holding* holding = find(mutex);
   if (holding == nullptr) return false;
@@ -227,7 +229,8 @@ int unlock(pthread_mutex_t* mutex) noexcept {
 
 bool is_taken(int result) noexcept { return result == 0 || result == EOWNERDEAD; }
 
-// Statically linked programs have the C library's own only if something else asks for it: then by trying again.
+// Statically linked programs have the C library's function only if other code refers to it. Without it,
+// tries again and again.
 WEFT_WATCH_TEXT int lock_until(pthread_mutex_t* mutex, clockid_t clock, const timespec* until) noexcept {
   if (clock == CLOCK_REALTIME && real().timedlock != nullptr) return real().timedlock(mutex, until);
   if (real().clocklock != nullptr) return real().clocklock(mutex, clock, until);
@@ -241,7 +244,7 @@ WEFT_WATCH_TEXT int lock_until(pthread_mutex_t* mutex, clockid_t clock, const ti
   }
 }
 
-// Waits, and looks from time to time what the holder is about: it may be suspended later than this wait begins.
+// Waits, and looks at the holder from time to time: it may be suspended later than this wait begins.
 WEFT_WATCH_TEXT int lock_contended(pthread_mutex_t* mutex, const Goroutine* g) noexcept {
   constexpr long kLookAgainNs = 20'000'000;
   while (!tell_if_holder_is_suspended(mutex, g)) {
@@ -264,7 +267,7 @@ void watch_thread_mutexes() noexcept { static_cast<void>(real()); }
 
 }  // namespace weft::service
 
-// Weak: a program may have functions of these names of its own.
+// Weak, because a program may define functions of these names itself.
 extern "C" {
 
 __attribute__((weak, visibility("default"))) WEFT_WATCH_TEXT int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {

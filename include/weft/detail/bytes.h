@@ -9,7 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
-// What reads fill and writes take: one parameter type each, so that bytes, characters, spans, strings and vectors all do.
+// Parameter types for reads and writes: one type each, which accepts bytes, characters, spans, strings and vectors.
 namespace weft::detail {
 
 template <class T>
@@ -20,7 +20,8 @@ template <class Range>
 concept byte_range = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
                      byte_like<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
 
-// Made by the caller from memory that outlives the call: a span, a vector, an array, a string. Not from a temporary that owns it.
+// A buffer to fill: a span, a vector, an array or a string, whose memory outlives the call. Not a temporary that owns
+// its memory.
 class bytes_to_fill {
  public:
   constexpr bytes_to_fill() noexcept = default;
@@ -39,7 +40,7 @@ class bytes_to_fill {
   std::span<std::byte> span_;
 };
 
-// The same for reading; text is welcome. An array of char is a C string: it ends at its null byte if it has one.
+// Bytes to write, or text. An array of char is a C string: it ends at its null byte if it has one.
 class bytes_to_write {
  public:
   constexpr bytes_to_write() noexcept = default;

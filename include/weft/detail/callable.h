@@ -3,11 +3,13 @@
 #include <type_traits>
 #include <utility>
 
-// What may be given to go, spawn, run and their like. They ask here first, so that a wrong function is refused with one sentence instead of
-// pages from the inside of std::invoke; what follows stands in an `if constexpr`, so that the sentence is the only error.
+// What may be given to go, spawn, run and their like. They check it here first, so that a wrong function is refused
+// with one sentence instead of pages from the inside of std::invoke. The code after the check stands in an `if
+// constexpr`, so that the sentence is the only error.
 namespace weft::detail {
 
-// A function that is called once and then destroyed is called as an rvalue, as std::thread calls its own; one that refuses that, as an lvalue.
+// A function that is called once and then destroyed is called as an rvalue, as std::thread calls its own. A function
+// that refuses that is called as an lvalue.
 template <class F, class... A>
 concept callable_as = requires(F f, A... arguments) { std::forward<F>(f)(std::forward<A>(arguments)...); };
 template <class F, class... A>
@@ -29,7 +31,7 @@ inline constexpr bool is_kept =
 template <class F, class... A>
 inline constexpr bool is_called_with =
     sizeof...(A) == 0 ? is_callable_last<std::decay_t<F>> : std::is_invocable_v<std::decay_t<F>, std::decay_t<A>...>;
-// Kept by one that may call it more than once.
+// A function that may be called more than once.
 template <class F>
 inline constexpr bool is_repeatable = is_kept<F> && std::is_invocable_v<std::decay_t<F>&>;
 template <class F, class... A>
@@ -50,13 +52,13 @@ struct result_of_start<F> {
   using type = decltype(call_last(std::declval<std::decay_t<F>&>()));
 };
 
-// Can join() hand it over?
+// Whether join() can hand over a T.
 template <class T>
 inline constexpr bool is_deliverable = std::is_void_v<T> || std::is_reference_v<T> || std::is_move_constructible_v<T>;
 
 }  // namespace weft::detail
 
-// In the body of a template that starts F with A...
+// For the body of a template that starts F with A...
 #define WEFT_REFUSE_UNSTARTABLE(name, F, A)                                                                         \
   static_assert(::weft::detail::is_kept<F, A>, name                                                                 \
                 ": the function and its arguments are copied, and one of these cannot be copied: std::move it in"); \

@@ -8,8 +8,8 @@ namespace weft::detail {
 
 class case_channel;
 
-// A temporary of the expression in which a case is made: the default argument of on_recv and on_send. If the case outlives it (returned
-// from a function, kept in a variable), the case counts a reference to its channel from then on.
+// A temporary of the expression in which a case is made: the default argument of on_recv and on_send. A case that
+// outlives it (returned from a function, kept in a variable) counts a reference to its channel from then on.
 class full_expression {
  public:
   full_expression() = default;
@@ -22,10 +22,11 @@ class full_expression {
 };
 
 // The channel of a case.
-//   Borrowed  if the caller named a handle: counting it would be two atomic operations for each case. The handle is there until the
-//             expression ends, and select returns before.
-//   Owned     if the caller gave a handle away, or once the case is moved or outlives the expression. The temporaries of an expression go
-//             before the variables of its block do, so the handle is still there when its channel is counted.
+//   Borrowed  If the caller named a handle, because counting it would cost two atomic operations for each case. The
+//             handle lives until the expression ends, and select returns before that.
+//   Owned     If the caller gave a handle away, or once the case is moved or outlives the expression. The temporaries
+//             of an expression are destroyed before the variables of its block, so the handle still lives when its
+//             channel is counted.
 class case_channel {
  public:
   case_channel(chan_core* borrowed, full_expression& until) noexcept : core_(borrowed), until_(&until) {

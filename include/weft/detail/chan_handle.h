@@ -7,8 +7,8 @@
 
 namespace weft::detail {
 
-// What every handle of a channel has: a counted reference, and the questions that anybody may ask. Copies name the same channel; a handle that has been
-// moved from is nil.
+// What every handle of a channel has: a counted reference, and the questions that all handles answer. Copies name the
+// same channel. A handle that has been moved from is nil.
 class chan_handle {
  public:
   std::size_t size() const noexcept { return core_ != nullptr ? chan_size(core_) : 0; }

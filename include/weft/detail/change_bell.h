@@ -7,12 +7,12 @@
 
 namespace weft::detail {
 
-// Lets a select wait for the next change of an object that is no channel: the bell is a channel that the change
-// closes. A bell is made when a receiver asks for one; the next change takes it away and closes it.
-//   Guarded  by the lock of the object that changes. Closing takes the channel's lock, so it comes after that lock
-//            is released.
-//   No loss  A receiver that sees under the lock that there is nothing new takes the bell under the same lock. So
-//            the next change finds this bell, and closes it.
+// Lets a select wait for the next change of an object that is no channel. The bell is a channel that the next change
+// takes away and closes. It is made when a receiver asks for one.
+//   Guarded  By the lock of the object that changes. Closing takes the channel's lock, so it comes after that lock is
+//            released.
+//   No loss  A receiver that sees under the lock that there is nothing new takes the bell under the same lock. So the
+//            next change finds this bell, and closes it.
 class change_bell {
  public:
   using bell = chan<std::monostate>;
@@ -31,8 +31,8 @@ class change_bell {
   bell current_ = bell::nil();
 };
 
-// The channel that a receiver waits for in a select: it is closed if there is something new. `last` is what the
-// receiver got before.
+// The channel that a receiver waits for in a select; it is closed if there is something new. `last` is the bell that
+// the receiver got before.
 template <class IsReady, class NextBell>
 const change_bell::bell& ready_bell(change_bell::bell& last, const char* name, IsReady is_ready, NextBell next_bell) {
   if (last && !last.closed()) return last;  // the next change closes it, perhaps just now

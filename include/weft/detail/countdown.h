@@ -14,9 +14,9 @@ struct Waiter;
 
 namespace weft::detail {
 
-// A number and those who wait for it to be zero: wait group, latch, event, future.
-//   Memory   it may go away as soon as an unlimited wait has returned: who brings the number to zero does so with its last access
-//            to it, or (if somebody waits) wakes the waiters after its last access.
+// A number, and the waiters for it to become zero: wait group, latch, event, future.
+//   Memory   It may be destroyed as soon as an unlimited wait has returned. The thread that brings the number to zero
+//            does so with its last access; if there are waiters, it wakes them after its last access.
 class countdown {
  public:
   constexpr explicit countdown(std::uint64_t count, const char* name = nullptr) noexcept
@@ -34,7 +34,8 @@ class countdown {
   bool subtract(std::uint64_t n) noexcept;
   void reset(std::uint64_t count) noexcept;  // only from zero; nothing happens otherwise
   bool wait(sched::WaitReason reason, const void* object, std::int64_t deadline_ns) noexcept;  // false: the time limit
-  // For a select. False: it is zero. Else the waiter, which has a Choice, is queued, until it is woken from here or withdrawn.
+  // For a select. False: the number is zero. Otherwise the waiter, which has a Choice, is queued until it is woken from
+  // here or withdrawn.
   bool enlist(sched::Waiter& waiter) noexcept;
   void withdraw(sched::Waiter& waiter) noexcept;
 

@@ -40,8 +40,8 @@ bool has_come(std::chrono::time_point<Clock, Duration> when) {
   }
 }
 
-// wait(deadline_ns) says whether it got what it waited for. It is called again while the time has not come by its
-// own clock.
+// wait(deadline_ns) returns whether it got what it waited for. It is called again while the time has not come by the
+// limit's own clock.
 template <class Clock, class Duration, class Wait>
 bool wait_by_clock(std::chrono::time_point<Clock, Duration> limit, Wait wait) {
   for (;;) {

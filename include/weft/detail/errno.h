@@ -2,11 +2,12 @@
 #pragma once
 #include <cerrno>
 
-#include "weft/detail/sanitizer.h"  // every public header comes here
+#include "weft/detail/sanitizer.h"  // every public header includes this one
 
-// errno belongs to the goroutine: its value moves with it from thread to thread. The C library says of the function behind errno that it always
-// gives the same address, so a compiler keeps that of the thread where a goroutine used errno first. This one makes no such promise. Who
-// would rather have the C library's errno defines WEFT_PLAIN_ERRNO, and uses errno only between two calls that may switch.
+// errno belongs to the goroutine: its value moves with the goroutine from thread to thread. The C library declares that
+// the function behind errno always returns the same address. So a compiler keeps the address of the thread on which a
+// goroutine used errno first. This function makes no such promise. A program that wants the C library's errno defines
+// WEFT_PLAIN_ERRNO, and never uses errno across a call that may switch threads.
 #ifndef WEFT_PLAIN_ERRNO
 extern "C" int* weft_errno_location() noexcept;
 #undef errno

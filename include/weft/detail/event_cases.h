@@ -35,7 +35,7 @@ concept future_type = requires(const std::remove_cvref_t<T>& future) {
 template <class T>
 concept awaitable_type = task_type<T> || future_type<T>;
 
-// A task that was joined and a future whose value was taken are never ready, as a nil channel.
+// A task that was joined and a future whose value was taken are never ready, like a nil channel.
 template <awaitable_type T>
 select_case case_of(const T& one) noexcept {
   auto* core = one.core();
@@ -47,14 +47,14 @@ select_case case_of(const T& one) noexcept {
   }
 }
 
-// What join() gives is what the handler takes.
+// Whether the handler takes what join() returns.
 template <class Task, class F>
 inline constexpr bool handles_join = std::is_invocable_v<F&, decltype(std::declval<Task&>().join())>;
 template <class Task, class F>
   requires std::is_void_v<decltype(std::declval<Task&>().join())>
 inline constexpr bool handles_join<Task, F> = std::is_invocable_v<F&>;
 
-// Held: Task& if the caller has it, Task if it was given away.
+// Held: Task& if the caller keeps the task, Task if the caller gave it away.
 template <class Held, class F>
 struct join_case {
   static constexpr case_kind kind = case_kind::event;
@@ -87,7 +87,7 @@ struct ready_case {
     if constexpr (std::is_invocable_v<F&, std::remove_reference_t<Held>&>) {
       std::invoke(handler, future);
     } else if constexpr (std::is_invocable_v<F&, std::remove_reference_t<Held>>) {
-      std::invoke(handler, std::move(future));  // taken by value: the handler has it from now on
+      std::invoke(handler, std::move(future));  // taken by value: the handler owns it from now on
     } else {
       std::invoke(handler);
     }

@@ -3,12 +3,12 @@
 #include <atomic>
 
 // What ThreadSanitizer is told: the orders that the API promises, and no others.
-//   Why      the runtime's own locks and queues put nearly all goroutines into some order, in which races of the user's
-//            code would go unseen. So TSan does not see the runtime (cmake/WeftFlags.cmake), and every promise is said
-//            here.
-//   A token  is an address that belongs to the primitive; nothing is stored there. What a goroutine or thread did
-//            before order_release(token) comes before what another does after order_acquire(token).
-// In other builds there is nothing of it.
+//   Why      The runtime's own locks and queues put nearly all goroutines into some order, which would hide races in
+//            the user's code. So TSan does not see the runtime (cmake/WeftFlags.cmake), and every promised order is
+//            declared here.
+//   A token  An address that belongs to the primitive; nothing is stored there. What a goroutine or thread did before
+//            order_release(token) happens before what another does after order_acquire(token).
+// In other builds the functions are empty.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define WEFT_TELLS_TSAN 1
@@ -39,9 +39,9 @@ inline void order_acquire([[maybe_unused]] const volatile void* token) noexcept 
 #endif
 }
 
-// For atomics of templates and inline functions, which TSan sees where the user's code is: those that order more than
-// is promised are relaxed to it. (What TSan puts in place of an operation that reads and writes is a full barrier all
-// the same.)
+// For atomics in templates and inline functions, which TSan sees because the user's code is compiled with them. Those
+// that order more than the API promises become relaxed under TSan. (TSan's replacement for an operation that reads and
+// writes is a full barrier all the same.)
 template <std::memory_order promised>
 inline constexpr std::memory_order unseen = WEFT_TELLS_TSAN ? std::memory_order_relaxed : promised;
 

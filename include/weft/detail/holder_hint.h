@@ -4,20 +4,20 @@
 #include <cstddef>
 #include <cstdint>
 
-// Who holds a lock, for reports only (src/sched/wait_graph.h). A holder is known by the low half of its goroutine's id:
-// ids are never used twice, stacks and their addresses are. 0: a plain thread, or nobody. No order: a report learns
-// from the lock's state whether a hint means anything.
-//   One      a lock that one holds says who in a word of its own: holder_hint.
-//   Many     what goroutines hold together is noted in each of them (shared_holds), not in the lock: its cache line is
-//            contended, and it may be gone when a reader has left. A goroutine that holds several such locks may lose a
-//            note, and is not known then. A note stays where another goroutine unlocks than has locked: then more are
-//            noted than there are.
+// The holder of a lock, for reports only (src/sched/wait_graph.h). It is known by the low half of its goroutine's id,
+// because ids are never used twice, while stacks and their addresses are. 0: a plain thread, or no holder. There is no
+// memory order: a report learns from the lock's state whether a hint means anything.
+//   One      A lock with a single holder keeps the hint in a word of its own: holder_hint.
+//   Many     A lock that goroutines hold together is noted in each of them (shared_holds), not in the lock. The lock's
+//            cache line is contended, and the lock may be gone when a reader has left. A goroutine that holds several
+//            such locks may lose a note, and is not known as a holder then. A note stays behind if another goroutine
+//            unlocks than has locked; then more holders are noted than there are.
 namespace weft::detail {
 
-// Of Goroutine::id and ::reads (src/sched/goroutine.h).
+// Offsets of Goroutine::id and ::reads (src/sched/goroutine.h).
 inline constexpr std::size_t goroutine_id_offset = 56, goroutine_reads_offset = 168;
 
-// The current goroutine; null: a plain thread. Its address is that of its Goroutine, and the first word of weft_current
+// The current goroutine, as the address of its Goroutine; null: a plain thread. It is the first word of weft_current
 // (src/os/current.h).
 inline char* self() noexcept {
   char* goroutine;
@@ -45,7 +45,7 @@ inline std::uint32_t hint_of(const char* goroutine) noexcept {
   __builtin_memcpy(&id, goroutine + goroutine_id_offset, sizeof id);
   return id;
 }
-// Asked for before the exchange that takes a lock, its loads overlap with it.
+// Called before the exchange that takes a lock, so that the loads overlap with the exchange.
 inline std::uint32_t self_hint() noexcept {
   const char* goroutine = self();
   if (goroutine == nullptr) [[unlikely]]
@@ -53,7 +53,7 @@ inline std::uint32_t self_hint() noexcept {
   return hint_of(goroutine);
 }
 
-// The one that holds a lock.
+// The single holder of a lock.
 class holder_hint {
  public:
   void note(std::uint32_t who) noexcept { who_.store(who, std::memory_order_relaxed); }
@@ -63,14 +63,15 @@ class holder_hint {
   std::atomic<std::uint32_t> who_{0};
 };
 
-// What one goroutine holds together with others. Written by itself, or while it sleeps by the one that gives it a lock.
+// The locks that one goroutine holds together with others. Written by the goroutine itself or, while it sleeps, by the
+// thread that gives it a lock.
 class shared_holds {
  public:
   static constexpr std::size_t places = 4;
   void note(const void* lock, std::uint32_t who) noexcept {
     entry& one = at(lock);
     one.lock.store(low_half(lock), std::memory_order_relaxed);
-    one.who.store(who, std::memory_order_relaxed);  // the next goroutine here has another id
+    one.who.store(who, std::memory_order_relaxed);  // the next goroutine in this place has another id
   }
   void forget(const void* lock) noexcept { at(lock).lock.store(0, std::memory_order_relaxed); }
 

@@ -7,7 +7,7 @@
 
 namespace weft::detail {
 
-// A descriptor in the netpoller. Move-only; closed when dropped. What is empty behaves as what is closed.
+// A descriptor in the netpoller. Move-only; closed when dropped. An empty handle behaves like a closed one.
 class io_handle {
  public:
   io_handle() noexcept = default;
@@ -34,7 +34,7 @@ class io_handle {
   void* descriptor_ = nullptr;
 };
 
-// std::system_error, or std::invalid_argument for what is no address: `what` says what was attempted.
+// Throws std::system_error, or std::invalid_argument for a text that is no address. `what` names the operation.
 [[noreturn]] void throw_io_error(std::error_code error, const char* what);
 inline void throw_if(std::error_code error, const char* what) {
   if (error) [[unlikely]]
@@ -43,9 +43,9 @@ inline void throw_if(std::error_code error, const char* what) {
 
 // What the last reads of a TCP stream say about the next one (src/api/net_conn.cc).
 struct read_hints {
-  bool usable = false;   // nobody else reads from this socket
-  bool drained = false;  // there is nothing left, or it will be reported: the next read waits first
-  bool full = false;     // the buffer was: nobody knows whether something is left
+  bool usable = false;   // no other code reads from this socket
+  bool drained = false;  // nothing is left, or what is left will be reported: the next read waits first
+  bool full = false;     // the last read filled its buffer: more may be left
   unsigned char vain = 0, brief = 0;
 };
 

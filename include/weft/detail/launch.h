@@ -17,7 +17,8 @@
 #include "weft/detail/spawn_record.h"
 #include "weft/error.h"
 
-// From a callable to a spawn record. Up to six words of closure go into the record itself; more goes to the heap.
+// From a callable to a spawn record. A closure of up to six words goes into the record itself, a larger one to the
+// heap.
 namespace weft {
 
 struct go_options {
@@ -38,7 +39,7 @@ namespace detail {
 
 struct prepared_record {
   spawn_record* record;
-  bool has_extra;  // the first word of the closure is taken
+  bool has_extra;  // the first word of the closure points to a SpawnExtra
 };
 // Starts the runtime if need be. Throws std::bad_alloc.
 prepared_record prepare_record();
@@ -52,11 +53,11 @@ prepared_task prepare_task(std::size_t state_size);
 prepared_task prepare_task(const go_options& options, std::size_t state_size);
 void abandon_record(prepared_record prepared) noexcept;
 void launch_record(prepared_record prepared) noexcept;
-// An extended record's goroutine will have this id.
+// Gives this id to the goroutine of an extended record.
 void give_id(prepared_record prepared, std::uint64_t id) noexcept;
 // Entry of a closure whose own entry is out of 32-bit reach: {function, pointer}.
 void far_entry(spawn_record* record);
-// Frees the extra word of a record that is about to run.
+// Frees the SpawnExtra of a record that is about to run.
 void release_extra(spawn_record* record) noexcept;
 
 // --- encoding of code addresses ---
@@ -67,8 +68,9 @@ inline bool encode_code_address(const void* address, std::int32_t& distance) noe
   return distance == wide;
 }
 
-// Where the inlined call stands in the user's code: an address inside an instruction of it. Volatile: without inputs these look alike, and
-// a compiler that meets several in one function would keep the first one's answer for all.
+// Where the inlined call stands in the user's code: an address inside one of its instructions. Volatile, because
+// without inputs these statements look alike, and a compiler that meets several in one function would keep the first
+// one's answer for all.
 WEFT_ALWAYS_INLINE const void* here() noexcept {
   const void* address = nullptr;
 #if defined(__x86_64__)
@@ -79,7 +81,7 @@ WEFT_ALWAYS_INLINE const void* here() noexcept {
   return address;
 }
 
-// As a record keeps it; 0: out of reach.
+// A code address as a record keeps it; 0: out of reach.
 inline std::int32_t site_at(const void* address) noexcept {
   std::int32_t site;
   return encode_code_address(address, site) ? site : 0;
@@ -135,7 +137,7 @@ void fill_record(spawn_record* record, C&& closure) {
     }
     return;
   }
-  // Code in a shared library far from the runtime.
+  // The code is in a shared library far from the runtime.
   void* box = new closure_type(std::forward<C>(closure));
   void (*run)(void*) = &run_and_delete<closure_type>;
   std::memcpy(record->closure + 8, &run, sizeof run);
@@ -169,12 +171,12 @@ WEFT_ALWAYS_INLINE void launch(prepared_record prepared, C&& closure) {
   launch_from(site_at(here()), prepared, std::forward<C>(closure));
 }
 
-// An empty std::function or a null function pointer is refused where it is started, not where it would run.
+// An empty std::function or a null function pointer is refused where the goroutine is started, not where it would run.
 [[noreturn]] void throw_empty_function(const char* starter);
 template <class F>
 void refuse_empty(const F& f, const char* starter) {
   if constexpr (std::is_function_v<F>) {
-    // A function by its name: never null, and compilers warn of the question.
+    // A function given by its name is never null, and compilers warn about the comparison.
   } else if constexpr (std::is_pointer_v<F> || std::is_member_pointer_v<F>) {
     if (f == nullptr) throw_empty_function(starter);
   } else if constexpr (requires { static_cast<bool>(f == nullptr); }) {

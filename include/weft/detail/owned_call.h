@@ -6,9 +6,10 @@
 
 namespace weft::detail {
 
-// What a goroutine runs that somebody waits for: a task, a wait group. The owner is told of the end when the function is gone with all it has
-// captured: who waits for the goroutine waits for these destructors, too. (For those of the goroutine's locals the owner sees to it.)
-//   Owner   call_for(owner, function) calls it; end_of_call(owner), noexcept, is told.
+// The function of a goroutine that an owner waits for: a task, a wait group. The owner is told of the end after the
+// function has been destroyed, with all it has captured. So a wait for the goroutine waits for these destructors, too.
+// (The owner sees to the destructors of the goroutine's locals.)
+//   Owner   call_for(owner, function) calls the function; end_of_call(owner), which is noexcept, is told of the end.
 template <class Owner, class F>
 class owned_call {
  public:

@@ -6,7 +6,7 @@
 
 namespace weft::detail {
 
-// One end of a net::pipe(). Move-only; closed when dropped. Most connections have none, and do nothing here.
+// One end of a net::pipe(). Move-only; closed when dropped. In most connections it is empty, and does nothing.
 class pipe_handle {
  public:
   pipe_handle() noexcept = default;

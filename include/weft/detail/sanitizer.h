@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// A program with -fsanitize=address or thread links the library that was built with it: libweft_asan.a, libweft_tsan.a. With the
-// plain one the sanitizer is not told of goroutine switches, and its reports are false. So each object of such a program
-// refers to a name that only its own library defines; the linker's complaint about it says what is missing. Shared libraries
-// are exempt: their program has the runtime.
+// A program with -fsanitize=address or thread links the library that was built with it: libweft_asan.a, libweft_tsan.a.
+// The plain library does not tell the sanitizer of goroutine switches, so the sanitizer's reports would be false.
+// Therefore each object of such a program refers to a name that only the right library defines, and the linker's error
+// says what is missing. Shared libraries are exempt, because their program has the runtime.
 #if !defined(__PIC__) || defined(__PIE__)
 #if defined(__SANITIZE_THREAD__)
 #define WEFT_LIBRARY_MARK weft_link_the_library_built_with_fsanitize_thread

@@ -18,7 +18,7 @@
 
 // The cases of a select, and what it does with them (tasks and futures: event_cases.h).
 
-// What is said of a handler that cannot be called.
+// The errors for a handler that cannot be called.
 #define WEFT_RECV_HANDLER_SENTENCE(name)                                                                             \
   name ": the handler must be callable with one std::optional<T>, which is empty when the channel is closed: write " \
        "[&](std::optional<T> value) { ... }"
@@ -51,7 +51,8 @@ struct recv_case {
   }
 };
 
-// `Value` is T&& (moved if this case wins), or T&, const T& or const T&& (copied if it wins: a const object is never moved from).
+// `Value` is T&& (moved if this case wins), or T&, const T& or const T&& (copied if it wins). A const object is never
+// moved from.
 template <class T, class Value, class F>
 struct send_case {
   static constexpr case_kind kind = case_kind::channel;
@@ -114,7 +115,7 @@ struct timeout_case {
   F handler;
 };
 
-// A time limit by another clock than the steady one, which is asked again when the time should have come.
+// A time limit of another clock than the steady one. That clock is read again when the time should have come.
 template <class Clock, class Duration, class F>
 struct clock_case : timeout_case<F> {
   std::chrono::time_point<Clock, Duration> limit;
@@ -142,7 +143,7 @@ inline constexpr std::size_t channel_cases = (std::size_t{Cases::kind == case_ki
 template <class... Cases>
 inline constexpr std::size_t event_cases = (std::size_t{Cases::kind == case_kind::event} + ... + 0);
 
-// F, or (after a static_assert has refused F) something that takes it and can be called.
+// F or, after a static_assert has refused F, a stand-in that takes it and can be called.
 struct any_handler : no_handler {
   template <class F>
   any_handler(F&&) noexcept {}
@@ -150,7 +151,7 @@ struct any_handler : no_handler {
 template <class F>
 using callable_or_none = std::conditional_t<std::is_invocable_v<F&>, F, any_handler>;
 
-// A case whose handler is wrong, so that the sentence which says so is the only error.
+// Stands in for a case whose handler was refused, so that the sentence about the handler is the only error.
 struct refused_case {
   static constexpr case_kind kind = case_kind::channel;
   void describe(select_case& out) { out = {nullptr, nullptr, false, false}; }
@@ -179,7 +180,7 @@ auto make_send_case(std::remove_reference_t<V>& value, F&& handler, Channel&&...
   }
 }
 
-// Those of a select, of which none is refused.
+// Runs a select of which no case was refused.
 template <class... Cases>
 __attribute__((always_inline)) inline std::size_t select_cases(Cases&... cases) {
   constexpr std::size_t timeouts = (std::size_t{Cases::kind == case_kind::timeout} + ... + 0);

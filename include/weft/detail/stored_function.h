@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
-// What a timer or a context calls: two words of plain data and how to use them. A closure of up to two words that may be copied as bytes is kept there,
-// any other on the heap, so that the whole can be passed on as bytes.
+// What a timer or a context calls: two words of plain data, and how to use them. A closure of up to two words that may
+// be copied as bytes is kept in place, any other on the heap. So the whole can be passed on as bytes.
 namespace weft::detail {
 
 struct stored_function {

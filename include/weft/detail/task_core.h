@@ -21,7 +21,7 @@ void free_block(void* block) noexcept;
 
 struct Joiner;  // src/api/joiner.h
 
-// What a joinable goroutine and its task share. One waiter at a time: a task has one owner.
+// What a joinable goroutine and its task share. A task has one owner, so there is one waiter at a time.
 class task_core {
  public:
   task_core();
@@ -37,18 +37,18 @@ class task_core {
     if (!done()) wait_slow();
   }
   std::uint64_t id() const noexcept { return id_; }
-  // For a select. False: the goroutine is done. Else it will fire the joiner's Choice when it is, until withdraw() has returned, which
-  // says whether the goroutine is done now.
+  // For a select. False: the goroutine is done. Otherwise the goroutine fires the joiner's Choice when it is done,
+  // unless withdraw() has returned before. withdraw() returns whether the goroutine is done now.
   bool enlist(Joiner& joiner) noexcept;
   bool withdraw(Joiner& joiner) noexcept;
 
   // The goroutine's side.
-  void begin() noexcept;  // takes over the id
-  // Wakes whoever waits. True: there is no task any more, the state is the caller's.
+  void begin() noexcept;  // the goroutine takes over the id
+  // Wakes the waiter, if there is one. True: the task has let go, and the caller must destroy the state.
   [[nodiscard]] bool finish() noexcept;
   std::exception_ptr error;
 
-  // The task's side has no use for it any more. True: the goroutine is done, the state is the caller's to destroy.
+  // The task lets go of the state. True: the goroutine is done, and the caller must destroy the state.
   bool abandon() noexcept {
     order_release(&word_);
     const bool is_over =
@@ -100,7 +100,7 @@ struct task_state<void> : task_core {
   void take() {}
 };
 
-// In the block that came with the record, if the state fits.
+// Uses the block that came with the record, if the state fits.
 template <class State>
 State* make_state([[maybe_unused]] void* block) {
   if constexpr (sizeof(State) <= block_size && alignof(State) <= block_size) {

@@ -7,8 +7,9 @@
 
 namespace weft::detail {
 
-// Storage of a primitive's lock and list of waiters (all zero: unlocked, empty); what they are is in src/sched/wait_queue.h.
-// The name is what reports call the primitive: a text that lives as long as it, usually a literal; null: none.
+// Storage for the lock and the list of waiters of a primitive (all zero: unlocked, empty). Their types are in
+// src/sched/wait_queue.h. The name is what reports call the primitive: a text that lives as long as the primitive,
+// usually a literal; null: none.
 struct wait_queue {
   constexpr wait_queue() noexcept = default;
   constexpr explicit wait_queue(const char* its_name) noexcept : name(its_name) {}
