@@ -8,8 +8,8 @@ help_for() {
 usage: weft run [--preempt=off|entry|loops] [compiler flags] PROGRAM.cpp [arguments]
 
 Compiles PROGRAM.cpp with the right flags against weft, then runs it with the arguments; the exit status is the
-program's. An unchanged program is not compiled again. Compiler flags (-O3, -DNAME, -Idir, -Wall, -std=..., -f..., -m...,
--l..., -g) may stand before the file; -fsanitize=address and -fsanitize=thread take a library built the same way.
+program's. An unchanged program is not compiled again. Compiler flags (-O3, -DNAME, -Idir, -Wall, -std=..., -f...,
+-m..., -l..., -g) may stand before the file; -fsanitize=address and -fsanitize=thread take a library built the same way.
 --preempt: see 'weft help build'.
 
   weft run examples/hello.cpp
@@ -19,12 +19,12 @@ END
     build) cat <<'END'
 usage: weft build [--preempt=off|entry|loops] [compiler flags] SOURCE.cpp [SOURCE.cpp ...] [-o OUTPUT]
 
-Compiles and links the sources with weft. What weft does not know is passed to the compiler as it stands (-c and -S
-work, too). Without -o the output is named after the first source. Functions are compiled with a
-check by which a goroutine that computes for long gives way (g++ on x86-64; --preempt=off leaves it out). With
---preempt=loops loops that call nothing get one, too; that takes a plugin of the compiler, which weft builds.
-With -shared the output is a library for programs built with weft: it has checks, too, and takes part in the program's
-runtime, for it has none of its own. A program that loads such a library (dlopen) is built with -rdynamic if the library
+Compiles and links the sources with weft. Options that weft does not know are passed on to the compiler (-c and -S
+work, too). Without -o the output is named after the first source. Functions are compiled with a check, at which a
+goroutine that has computed for long gives way (g++ on x86-64; --preempt=off leaves it out). With --preempt=loops, loops
+that call nothing get a check, too; that takes a plugin of the compiler, which weft builds.
+With -shared the output is a library for programs built with weft. It has checks, too, and uses the program's runtime,
+because it has none of its own. A program that loads such a library (dlopen) is built with -rdynamic if the library
 calls weft.
 
   weft build -O3 -Wall server.cpp -o server
@@ -34,14 +34,15 @@ END
     test) cat <<'END'
 usage: weft test [--quick | --all | --long] [--only STAGE[,STAGE...]] [--list] [FILTER]
 
-Runs the project's checks in stages: lint, dev (g++, assertions on), trace (its tests once more,
-traced: are the traces valid?), release, clang, model (relacy and SPIN), asan
-(with ubsan), tsan (clang, races of what uses weft), tsan-runtime
-(clang, races of weft itself), aarch64 (under qemu), consumers (find_package, pkg-config, add_subdirectory), command
-(weft itself). The last line is `N passed, N failed`; the exit status is 0 if nothing failed.
+Runs the project's checks in stages: lint, dev (g++, assertions on), trace (dev's conformance and stress tests again,
+with tracing: are the traces valid?), seam (the same tests with another scheduling policy), release, clang, model (relacy
+and SPIN), asan (with ubsan), tsan (clang, races in code that uses weft), tsan-runtime (clang, races in weft itself),
+aarch64 (under qemu), consumers (find_package, pkg-config, add_subdirectory), command (weft itself), bench (the benchmark
+harness, and instruction counts). The last line is `N passed, N failed`; the exit status is 0 if nothing failed.
 
   --quick      lint and dev only
-  --all        every stage: also release, clang, the sanitizers and aarch64; traces with 1, 2 and 4 Ps and of the examples
+  --all        every stage: also release, clang, the sanitizers and aarch64; traces with 1, 2 and 4 Ps and of the
+               examples
   --long       every stage, the tests of tests/long, and the soaks in full (ten minutes of sockets)
   --only A,B   these stages only
   --list       names the stages and stops
@@ -70,7 +71,7 @@ END
 usage: weft doctor
 
 Shows what this machine offers: kernel, CPU, limits, compilers, test tools, and which kernel features and fallbacks
-are in force. Installs nothing but a compiler, and that only if there is none.
+are in use. Installs nothing but a compiler, and that only if there is none.
 END
       ;;
     *) cat <<'END'

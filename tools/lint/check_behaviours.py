@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""docs/behaviours.md names the tests that show each behaviour of channels, select, synchronisation, timers and sockets, and how
-faults around sockets and processes end, and it stays true.
+"""docs/behaviours.md names the tests that show each behaviour of channels, select, synchronisation, timers and sockets,
+and how faults around sockets and processes end, and it stays true.
 
-The file holds a table `| id | what | test |`. Every id below must have one row with at least one test, and what is named must be
-there, judged as in docs/requirements.md (check_requirements.py). A bare file name may also be one of tests/conformance/.
+The file holds a table `| id | what | test |`. Every id below must have one row with at least one test. The files and
+tests it names must exist, judged as in docs/requirements.md (check_requirements.py). A bare file name may also be one
+of tests/conformance/.
 """
 import re
 import sys

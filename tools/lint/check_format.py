@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares the sources with .clang-format; --fix rewrites them. Not part of the test run: versions of clang-format
-differ in small things, and a style tool must not turn a machine with another version red."""
+"""Compares the sources with .clang-format; --fix rewrites them. Not part of the test run, because versions of
+clang-format differ in small things, and a machine with another version must not fail."""
 import argparse
 import os
 import shutil

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Every header compiles alone, without warnings, and twice in one file; the public ones under a user's strict flags,
-for a warning in a header is a warning in every program that includes it. Uses $CXX, or g++, or clang++."""
+because a warning in a header is a warning in every program that includes it. Uses $CXX, or g++, or clang++."""
 import concurrent.futures
 import os
 import shutil

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: MIT
 """Nothing that a signal handler or a preemption check can reach is initialised at its first use.
 
-A handler may interrupt the first use in the middle of the initialisation and come to the same place again: then the
-thread waits for itself, for ever. So in the layers below the API (base, arch, os, trace, sched, policy, service):
+A handler may interrupt the initialisation and reach the same place again. Then the thread waits for itself, for ever.
+So in the layers below the API (base, arch, os, trace, sched, policy, service):
 
-- a static variable of a function is `constexpr` or `constinit`: the compiler sees to it that there is no guard;
-- so is every `thread_local`, its declarations included: else each access asks whether it is initialised yet;
+- a static variable of a function is `constexpr` or `constinit`, so that the compiler makes no guard;
+- so is every `thread_local`, its declarations included, because otherwise each access asks whether it is initialised;
 - call_once, pthread_once, dlsym and dlopen are refused.
 
-What can be known at run time only is found when the runtime starts (sched::find_program_code, os::find_unwinder_code).
-`// lazy: REASON` on the line, or in the comment right above, excuses what no handler and no check comes to, or what has
-no guard.
+Facts that are known only at run time are found when the runtime starts (sched::find_program_code,
+os::find_unwinder_code). `// lazy: REASON` on the line, or in the comment right above, excuses a variable that no
+handler and no check reaches, or that has no guard.
 
 Unit tests are free.
 """
@@ -25,7 +25,7 @@ SOURCES = (".h", ".cc")
 EXCUSE = re.compile(r"//.*\blazy: \S")
 LAZY_CALL = re.compile(r"\b(?:std::call_once|std::once_flag|pthread_once|dlsym|dlvsym|dlopen)\s*(?=[(<\s])")
 CONSTANT = re.compile(r"\b(?:constexpr|constinit)\b")
-# What stands before the brace of a scope that is no function's.
+# The text before the brace of a scope that is not a function's.
 TYPE_OR_NAMESPACE = re.compile(r'^(?:template\b.*)?\s*(?:(?:inline\s+)?namespace\b|extern\s+""|'
                                r'(?:typedef\s+)?(?:class|struct|union|enum)\b)')
 DECLARES_FUNCTION = re.compile(r"\)\s*(?:const|noexcept|override|final|->.*|\s)*$")
@@ -43,7 +43,7 @@ def strip_comments(text):
 
 
 def statements(code):
-    """(line number, in a function, text) of what ends in `;`, `{` or `}`. Macros count as functions: there they end."""
+    """(line number, in a function, text) of each text that ends in `;`, `{` or `}`. Macros count as functions."""
     scopes, text, first, number = [], "", 1, 1
     in_macro, at_line_start = False, True
     for index, char in enumerate(code):
@@ -66,7 +66,7 @@ def statements(code):
         in_function = bool(scopes) and scopes[-1] == "function"
         yield first, in_function, head
         if char == "{":
-            # An initialiser's braces belong to the function or the type around them, and hold no declarations.
+            # An initialiser's braces belong to the function or type around them, and hold no declarations.
             is_type = TYPE_OR_NAMESPACE.search(head) and not DECLARES_FUNCTION.search(head.split(":")[0])
             scopes.append("type" if is_type else "function")
         elif char == "}" and scopes:
@@ -117,7 +117,7 @@ def self_test():
     def one(text, *fragments, path="src/sched/x.cc"):
         lint.expect(check(lint.Tree(files={path: text})), *fragments)
 
-    # The bug that this lint was made of: sched/foreign_frames.cc, interrupted by a handler at its first call.
+    # The bug that led to this lint: sched/foreign_frames.cc, interrupted by a handler at its first call.
     one("FramesOnStack look_at_frames(const Goroutine* g) noexcept {\n"
         "  static const os::CodeRange program = os::code_around(&main);\n}\n", "static variable of a function")
     one("void f() {\n  static const bool is_static = getauxval(AT_BASE) == 0;\n}\n", "static variable of a function")

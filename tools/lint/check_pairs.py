@@ -3,15 +3,16 @@
 """Every ordering atomic access says what it pairs with.
 
 - Atomics in src/ are base/atomic.h's Atom, whose operations carry their order in the name: load_acquire(),
+- Atomics in src/ are base/atomic.h's Atom, whose operations carry their order in the name: load_acquire(),
   store_release(), fetch_add_acq_rel(), cas_seq_cst(), full_fence() ... A bare std::atomic, std::memory_order, fence or
   __atomic builtin is refused, except where `// raw atomic: REASON` stands on the line or the one above. Public types
-  cannot use Atom, so in include/ and in src/api, where their bodies are, std::atomic and std::memory_order_* may be named.
+  cannot use Atom, so in include/ and in src/api, where their bodies are, std::atomic and std::memory_order_* may be
+  named.
 - Each access that is not relaxed carries `// pairs: LABEL` on its line, on another line of the same statement, or in
   the comment right above. Several labels are separated by commas.
-- A label found at one access only fails: a release nobody acquires orders nothing. An access that pairs with itself
-  (a reference count), with the kernel, with assembly or with user code says so: `// pairs: task.refs (self)`, `(kernel)`,
-  `(asm)`, `(user)`.
-- A label named in a design comment must exist at some access.
+- A label found at one access only fails, because a release that no load acquires orders nothing. An access that pairs
+  with itself (a reference count), with the kernel, with assembly or with user code says so:
+  `// pairs: task.refs (self)`, `(kernel)`, `(asm)`, `(user)`.
 
 Unit tests and the model tests are free.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Words that must not be in the tree: paths of somebody's machine, postponed work in the sources, merge markers;
+"""Words that must not be in the tree: paths of one developer's machine, postponed work in the sources, merge markers;
 and words that must: the SPDX line at the top of every source (examples are for copying, and go without)."""
 import re
 import sys

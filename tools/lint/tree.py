@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the lints share: the files of the tree, how to report, and the --self-test switch."""
+"""Shared by the lints: the files of the tree, how to report, and the --self-test switch."""
 import argparse
 import os
 import re
@@ -56,7 +56,7 @@ def without_strings(line):
 
 
 def main(name, check, self_test, summary):
-    """check(tree) returns a list of (path, line number, message); summary(tree) says what was looked at."""
+    """check(tree) returns a list of (path, line number, message); summary(tree) says what was checked."""
     parser = argparse.ArgumentParser(prog=name)
     parser.add_argument("--root", default=os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     parser.add_argument("--self-test", action="store_true", help="show that the check can fail, and on what")

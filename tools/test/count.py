@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """count.py JUNIT RESULTS FAILED: prints `passed failed skipped` of a ctest run and writes the failed names to FAILED.
 
-An entry that left a GoogleTest report in RESULTS counts by its cases; one that died, hung, or has no report counts as one.
+An entry that left a GoogleTest report in RESULTS counts by its cases; an entry that died, hung, or has no report counts
+as one.
 """
 import os
 import sys
@@ -40,7 +41,7 @@ def main():
         if status == "disabled":
             skipped += 1
         elif status == "notrun" and entry.find("skipped") is not None:
-            # Skipped by itself; an executable that could not be built is "notrun", too, but a failure.
+            # The test skipped itself. An executable that could not be built is "notrun", too, but counts as a failure.
             message = entry.find("skipped").get("message", "")
             if "Unable to find executable" in message or "Could not find executable" in message:
                 failed.append(f"{name} (not built)")
