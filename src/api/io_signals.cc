@@ -17,9 +17,11 @@
 #include "weft/net.h"
 
 // Signals as values.
-//   Path      handler -> pipe (the one thing a handler may do) -> a goroutine that reads it -> the channels. It waits in the
-//             netpoller, so a program that waits for a signal is no deadlock. It lives while there is a channel.
-//   Handlers  installed for a number when its first channel comes; what was there before comes back with the last one's end.
+//   Path      The handler writes to a pipe, which is the one thing a handler may do. A goroutine reads the pipe and
+//             sends to the channels. It waits in the netpoller, so a program that waits for a signal is no deadlock. It
+//             lives while there is a channel.
+//   Handlers  Installed for a number with its first channel. The handler that was there before comes back with the end
+//             of the last channel.
 namespace weft::io {
 namespace {
 
@@ -36,8 +38,8 @@ struct Hub {
   std::vector<Subscription> subscriptions;
   std::array<int, kSignals> users{};
   std::array<struct sigaction, kSignals> before{};
-  int pipe_out = -1;              // both ends stay open for good: a handler may be at the other one
-  std::shared_ptr<net::conn> in;  // the reading goroutine's too
+  int pipe_out = -1;              // both ends stay open for good: a handler may be using the other one
+  std::shared_ptr<net::conn> in;  // shared with the reading goroutine
 };
 
 Hub& hub() {
@@ -49,9 +51,17 @@ base::Atom<int> pipe_in{-1};
 void on_signal(int number) {
   const os::KeepErrno keep;
   const auto byte = static_cast<unsigned char>(number);
-  const ssize_t ignored =
-      write(pipe_in.load_relaxed(), &byte, 1);  // full: so many signals wait that one more is no news
+  // If the pipe is full, so many signals wait that one more is no news.
+  const ssize_t ignored = write(pipe_in.load_relaxed(), &byte, 1);
   static_cast<void>(ignored);
+}
+
+// The user may have closed the channel instead of calling stop_signals(): nobody waits for signals there any more.
+void send_unless_closed(const chan<int>& channel, int number) {
+  try {
+    channel.try_send(int{number});
+  } catch (const logic_error&) {
+  }
 }
 
 void deliver(int number) {
@@ -59,7 +69,7 @@ void deliver(int number) {
   std::lock_guard guard(all.lock);
   for (Subscription& each : all.subscriptions)
     for (const int wanted : each.numbers)
-      if (wanted == number) each.channel.try_send(int{number});
+      if (wanted == number) send_unless_closed(each.channel, number);
 }
 
 void read_signals(net::conn& in) {
@@ -116,8 +126,8 @@ void stop_signals(const chan<int>& channel) {
     for (const int number : each->numbers)
       if (--all.users[static_cast<std::size_t>(number)] == 0)
         sigaction(number, &all.before[static_cast<std::size_t>(number)], nullptr);
-    each->channel.close();
     all.subscriptions.erase(each);
+    if (!channel.closed()) channel.close();
     if (all.subscriptions.empty()) all.in->release();
     return;
   }

@@ -24,7 +24,7 @@ struct Batch {
 
 const unsigned char* begin_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
-// Of bytes we wrote ourselves: no more checks than keep the loop finite.
+// Reads bytes that weft wrote itself: no more checks than keep the loop finite.
 void for_each_batch(std::string_view bytes, const std::function<void(const Batch&)>& visit) {
   const unsigned char* at = begin_of(bytes);
   const unsigned char* const end = at + bytes.size();
@@ -65,7 +65,7 @@ struct Introduction {
 void FlightWindow::add(std::string generation, std::int64_t ended_ns) {
   bytes_ += generation.size();
   kept_.push_back({std::move(generation), ended_ns});
-  // The oldest goes when those after it cover the window already.
+  // The oldest generation goes when those after it cover the window already.
   while (kept_.size() > 1 && (kept_[0].ended_ns <= ended_ns - length_ns_ || bytes_ > kMaxBytes)) {
     bytes_ -= kept_[0].bytes.size();
     kept_.pop_front();
@@ -75,13 +75,12 @@ void FlightWindow::add(std::string generation, std::int64_t ended_ns) {
 std::string FlightWindow::snapshot() const {
   // A stop of the world that began before the window must not end in it.
   std::size_t first = 0;
-  std::map<std::uint64_t, std::size_t> open_stops;  // goroutines do not matter: there is one stopper at a time
   for (std::size_t i = 0; i < kept_.size(); ++i) {
-    std::int64_t balance = 0, lowest = 0;
+    std::int64_t balance = 0;  // goroutines do not matter: there is one stopper at a time
     for_each_batch(kept_[i].bytes, [&](const Batch& batch) {
       for_each_event(batch, [&](Event event, const std::uint64_t*) {
         if (event == Event::kStwBegin) ++balance;
-        if (event == Event::kStwEnd) lowest = std::min(lowest, --balance);
+        if (event == Event::kStwEnd) --balance;
       });
     });
     if (balance < 0 && i + 1 < kept_.size()) first = i + 1;
@@ -91,7 +90,7 @@ std::string FlightWindow::snapshot() const {
   std::map<std::uint64_t, Introduction> missing;
   std::uint64_t generation = 0, time = format::kNone;
   for (std::size_t i = first; i < kept_.size(); ++i) {
-    // Within a generation a goroutine may be created by one thread and mentioned by another that stands earlier in the file.
+    // Within a generation a goroutine may be created by one thread and mentioned by another whose batch stands earlier.
     std::map<std::uint64_t, Introduction> statuses;
     std::set<std::uint64_t> created;
     for_each_batch(kept_[i].bytes, [&](const Batch& batch) {
@@ -111,7 +110,7 @@ std::string FlightWindow::snapshot() const {
   }
 
   std::string out(format::kHeader123);
-  // A thread's own batch first: its goroutine runs on it before anything else happens there.
+  // The batches of threads come first: a goroutine runs on its thread before anything else happens there.
   std::map<std::uint64_t, std::string> payloads;
   for (const auto& [id, introduction] : missing) {
     const bool runs = introduction.status == static_cast<std::uint64_t>(GoStatus::kRunning);

@@ -5,18 +5,22 @@
 #include <string>
 
 // The generations of the last seconds, and a trace made of them.
-//   Beginning   a window begins in the middle: whoever is first mentioned by a status in a later generation is said to be in that
-//               state in the first one, which is where it was, for nothing happened to it in between.
+//   Beginning   A window begins in the middle of a session. A goroutine that is first mentioned by a status in a later
+//               generation gets that status in the first one too. This is the state it was in, because nothing happened
+//               to it in between.
 namespace weft::trace {
 
 class FlightWindow {
  public:
   void set_length(std::int64_t ns) noexcept { length_ns_ = ns; }
   void add(std::string generation, std::int64_t ended_ns);
-  void clear() noexcept { kept_.clear(); }
+  void clear() noexcept {
+    kept_.clear();
+    bytes_ = 0;
+  }
   bool empty() const noexcept { return kept_.empty(); }
 
-  // A whole file.
+  // The bytes of a whole file.
   std::string snapshot() const;
 
  private:

@@ -213,6 +213,22 @@ TEST_P(Io, signals_arrive_in_channels) {
   });
 }
 
+TEST_P(Io, a_channel_of_signals_that_its_user_closes_gets_no_more) {
+  weft::run([] {
+    weft::chan<int> closed = io::signals({SIGUSR1}), other = io::signals({SIGUSR1});
+    closed.close();
+    for (int i = 0; i < 3; ++i) {
+      kill(getpid(), SIGUSR1);
+      EXPECT_EQ(other.recv(), SIGUSR1);
+    }
+    EXPECT_EQ(closed.recv(), std::nullopt);
+    io::stop_signals(closed);
+    kill(getpid(), SIGUSR1);
+    EXPECT_EQ(other.recv(), SIGUSR1);
+    io::stop_signals(other);
+  });
+}
+
 TEST_P(Io, waiting_for_children_parks_only_the_goroutine) {
   weft::run([] {
     io::process slow = io::start({"sleep", "0.05"});
