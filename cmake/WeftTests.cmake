@@ -5,6 +5,7 @@
 #   tools/DIR/x_test.cc        unit.tools.x       the same, for the programs behind the weft command
 #   tests/conformance/x_test.cc  conformance.x    GoogleTest, public headers and tests/support only
 #   tests/stress/x_test.cc     stress.x           the same
+#                              seam.NAME          both once more, with the policy of tests/support/round_robin.cc
 #   tests/long/x_test.cc       long.x             the same, for `weft test --long`
 #   tests/programs/x.cc        program.x          a whole program; its `// check:` lines say how it must end
 #                              long.program.x     its `// check: long` runs, for `weft test --long`
@@ -181,6 +182,23 @@ function(weft_finish_test name target labels timeout)
   endforeach()
 endfunction()
 
+# The same test once more, with the policy of tests/support/round_robin.cc in the place of classic.
+function(weft_seam_test name target labels timeout)
+  if(NOT TARGET weft_round_robin)
+    add_library(weft_round_robin OBJECT EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tests/support/round_robin.cc")
+    target_link_libraries(weft_round_robin PRIVATE weft weft_flags weft_warnings)
+  endif()
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:weft_round_robin>)
+  add_test(NAME seam.${name} COMMAND ${target} --gtest_filter=-*_global)
+  set_property(TEST seam.${name} APPEND PROPERTY ENVIRONMENT
+    "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/seam.${name}.xml;WEFT_TEST_POLICY=round_robin")
+  set(seam_labels seam)
+  if("serial" IN_LIST labels)
+    list(APPEND seam_labels serial)
+  endif()
+  weft_finish_test(seam.${name} ${target} "${seam_labels}" ${timeout})
+endfunction()
+
 # gtest writes its cases to results/NAME.xml, from which the weft command counts them.
 function(weft_gtest source kind name)
   # They look at the runtime from inside, whose orders TSan is not told of: build with WEFT_TSAN_RUNTIME to run them.
@@ -204,6 +222,9 @@ function(weft_gtest source kind name)
   add_test(NAME ${name} COMMAND ${target})
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/${name}.xml")
   weft_finish_test(${name} ${target} "${labels}" ${timeout})
+  if(kind MATCHES "^(conformance|stress)$")
+    weft_seam_test(${name} ${target} "${labels}" ${timeout})
+  endif()
   if(weft_traced_tests AND kind MATCHES "^(conformance|stress)$")
     set(script "${PROJECT_SOURCE_DIR}/tests/trace/run_traced.py")
     math(EXPR long_timeout "${timeout} * 3")  # each case a process of its own, and read twice

@@ -66,7 +66,7 @@ void set_name(std::string_view name) {
 void exit() {
   sched::Goroutine* g = require_goroutine("this_goroutine::exit");
   g->flags |= sched::kGDetails | sched::kGExits;
-  // Not in this frame: each landing pad runs with the frames below its own gone.
+  // On the heap, because each landing pad runs with the frames below its own gone.
   auto* unwinding = new _Unwind_Exception{};
   unwinding->exception_cleanup = exit_swallowed;
   _Unwind_ForcedUnwind(unwinding, unwind_step, nullptr);
@@ -81,12 +81,16 @@ void sleep_for_ns(std::int64_t ns) { sched::sleep_for(ns); }
 void sleep_until_ns(std::int64_t deadline_ns) { sched::sleep_until(deadline_ns); }
 
 void enter_blocking() {
-  if (os::current_p() != nullptr) {
-    // The caller's frame outlives this one: a dump walks from there.
+  if (WEFT_LIKELY(os::current_p() != nullptr)) {
+    // The caller's frame outlives this one, so a dump walks from there.
     sched::Machine* m = os::current_m();
     m->call_frame = *static_cast<void* const*>(__builtin_frame_address(0));
     m->call_pc = __builtin_return_address(0);
     sched::enter_call();
+  } else if (sched::exile_enters_call()) {
+    sched::Machine* m = os::current_m();
+    m->call_frame = *static_cast<void* const*>(__builtin_frame_address(0));
+    m->call_pc = __builtin_return_address(0);
   } else if (sched::Machine* m = os::current_m()) {
     ++m->nested_calls;  // inside a call already: nothing to give away
   }
@@ -160,7 +164,7 @@ no_preempt::~no_preempt() { sched::allow_preemption(); }
 
 __attribute__((noinline)) preemptible::preemptible() noexcept {
   sched::Goroutine* g = os::current_g();
-  if (g == nullptr) return;  // a plain thread: the system stops it
+  if (g == nullptr) return;  // the system preempts a plain thread
   const os::CodeRange code = os::code_around(__builtin_return_address(0));
   scope_ = {g->preemptible, code.begin, code.end};
   g->preemptible = &scope_;

@@ -2,215 +2,251 @@
 #include "policy/classic.h"
 
 #include <algorithm>
+#include <new>
 
-#include "sched/dispatch.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "policy/turn.h"
+#include "sched/record_deque.h"
+#include "sched/run_queue.h"
 #include "sched/scheduler.h"
-#include "sched/spawn.h"
 #include "sched/victim_order.h"
 
 namespace weft::policy {
-namespace {
 
 using sched::Counter;
-using sched::Hint;
-using sched::Placed;
+using sched::Known;
+using sched::Pick;
+using sched::Place;
 using sched::Processor;
 using sched::Runnable;
 using sched::scheduler;
+using sched::Why;
 
+namespace {
+
+constexpr std::uint32_t kRingCapacity = 256;
+constexpr std::int64_t kDequeCapacity = 256;
 constexpr std::uint32_t kPrefetchDistance = 8;
+// Some fifty switches and more: they pay for what a change of chains costs in the caches.
+constexpr std::uint64_t kShortestTurnUs = 100;
 
-__attribute__((noinline)) void overflow_queue(Processor& p, Runnable extra) noexcept {
-  Runnable moved[sched::kRunQueueCapacity / 2 + 1];
-  std::uint32_t count = p.queue.pop_half(moved, sched::kRunQueueCapacity / 2);
-  moved[count++] = extra;
-  p.counters.bump(Counter::kOverflows);
-  scheduler.inject.push_bundle(moved, count);
-}
-
-__attribute__((noinline)) void overflow_deque(Processor& p, Runnable extra) noexcept {
-  do {
-    Runnable moved[sched::kDequeCapacity / 2];
-    const std::int64_t count = p.deque.take_half_for_overflow(moved);  // 0: a thief made room
-    if (count > 0) p.counters.bump(Counter::kOverflows);
-    scheduler.inject.push_bundle(moved, static_cast<std::uint32_t>(count));
-  } while (!p.deque.push(extra));
-}
-
-inline void push_queue(Processor& p, Runnable runnable) noexcept {
-  if (runnable.is_record()) {
-    if (WEFT_UNLIKELY(!p.deque.push(runnable))) overflow_deque(p, runnable);
-  } else if (WEFT_UNLIKELY(!p.queue.push(runnable))) {
-    overflow_queue(p, runnable);
-  }
-}
-
-// A goroutine that runs soon: with many of them its G and the end of its stack are in no cache. Not worth it with few.
-inline void prefetch_following(const Processor& p) noexcept {
-  if (const Runnable following = p.queue.peek(kPrefetchDistance)) __builtin_prefetch(following.goroutine());
-}
-
-// How many picks until the global queue comes first again. Its oldest should wait no longer than kGlobalWaitNs, so goroutines that run long let it
-// pass more often; but those in it are served no more often than those that wait here.
-std::uint32_t picks_until_global(const Processor& p, std::uint32_t waiting_here) noexcept {
-  constexpr std::uint64_t kGlobalWaitNs = 300'000;
-  if (WEFT_UNLIKELY(scheduler.settings.seed_search_order)) return sched::kGlobalInterval;  // as the documents have it
-  const std::uint64_t by_time = kGlobalWaitNs / (p.average_ns.load_relaxed() + 1);
-  const std::uint64_t by_share = 2 + waiting_here / std::max<std::size_t>(scheduler.inject.size(), 1);
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max(by_time, by_share), sched::kGlobalInterval));
-}
-
-__attribute__((noinline)) Runnable drain_inbox(Processor& p) noexcept {
-  sched::RunnableList arrived = sched::take_inbox(p);
-  const Runnable first = arrived.pop();
-  while (const Runnable other = arrived.pop()) push_queue(p, other);
-  return first;
-}
-
-__attribute__((noinline)) Runnable pick_for_fairness(Processor& p) noexcept {
-  p.until_global = p.global_interval = picks_until_global(p, p.queue.size() + static_cast<std::uint32_t>(p.deque.size()));
-  if (WEFT_UNLIKELY(!p.inbox.empty()))
-    if (const Runnable arrived = drain_inbox(p)) return arrived;
-  // One only: a batch of old records on top of the deque would turn depth-first into breadth-first.
-  if (const Runnable injected = sched::take_one_injected(p)) return injected;
-  return p.deque.steal();  // the oldest record: LIFO alone would starve it
-}
-
-// The slot's goroutines have used up the runs they were granted.
-__attribute__((noinline)) bool chain_goes_on(Processor& p) noexcept {
-  constexpr std::uint64_t kShortestTurnUs = 100;  // some fifty switches and more: what a change of chains costs in the caches is paid for
-  const std::uint64_t waiting = p.queue.size() + static_cast<std::uint64_t>(p.deque.size());
-  if (waiting == 0) {
-    p.turn.go_on_alone();
-    return true;
-  }
+// In ticks.
+std::uint64_t turn_length(std::uint64_t waiting) noexcept {
   const auto slice_us = static_cast<std::uint64_t>(scheduler.settings.slice_ns / 1000);
-  return p.turn.goes_on(os::ticks(), os::us_to_ticks(std::max(slice_us / (1 + waiting), kShortestTurnUs)));
+  return os::us_to_ticks(std::max(slice_us / (1 + waiting), kShortestTurnUs));
 }
 
-Runnable steal_queue(Processor& thief, Processor& victim) noexcept {
-  Runnable taken[sched::kRunQueueCapacity / 2];
-  const std::uint32_t count = victim.queue.pop_half(taken, sched::kRunQueueCapacity / 2);
+}  // namespace
+
+struct Classic::Queues {
+  // --- owner ---
+  Turn turn;
+  // Picks until the oldest record runs. Every fourth pick looks at the records first.
+  std::uint32_t until_oldest = sched::kTurnLimit;
+  // --- owner and thieves ---
+  sched::RunQueue<Runnable, kRingCapacity> started;
+  sched::RecordDeque<Runnable, kDequeCapacity> records;
+
+  std::uint32_t size() const noexcept { return started.size() + static_cast<std::uint32_t>(records.size()); }
+
+  Place push(Processor& p, Runnable runnable) noexcept {
+    if (!runnable.is_record()) return push_in_order(p, runnable);
+    return WEFT_LIKELY(records.push(runnable)) ? Place::kOffered : overflow_records(p, runnable);
+  }
+  Place push_in_order(Processor& p, Runnable runnable) noexcept {
+    return WEFT_LIKELY(started.push(runnable)) ? Place::kOffered : overflow_started(p, runnable);
+  }
+
+  // Tests and comparisons: a coin decides against the slot, or spawned goroutines go to the back.
+  __attribute__((noinline)) Place ready_as_tests_want(Processor& p, Runnable runnable, Why why) noexcept {
+    if (scheduler.settings.spawn_at_back && why == Why::kSpawn) return push_in_order(p, runnable);
+    if (scheduler.settings.random_schedule && (p.random.next() & 1) != 0) return push(p, runnable);
+    const Runnable displaced = p.slot.replace(runnable);
+    return displaced ? push(p, displaced) : Place::kNext;
+  }
+
+  // There is something in the slot.
+  __attribute__((noinline)) Pick next_of_chain(Processor& p) noexcept {
+    const Runnable slotted = p.slot.take();
+    if (!slotted) return next_of_queues(p);  // a thief was faster
+    if (p.slot_runs == 0) {
+      const std::uint32_t waiting = size();
+      p.slot_runs = waiting == 0 ? turn.go_on_alone() : turn.go_on(os::ticks(), turn_length(waiting));
+      if (p.slot_runs == 0) {  // its turn is over
+        push(p, slotted);
+        return next_of_queues(p);
+      }
+    }
+    --p.slot_runs;
+    return {slotted};
+  }
+
+  // Tests: records and started goroutines come in random order, and the slot is never taken without asking.
+  __attribute__((noinline)) Pick next_as_tests_want(Processor& p) noexcept {
+    if (scheduler.settings.random_schedule) until_oldest = 1 + static_cast<std::uint32_t>(p.random.next() & 7);
+    const Pick pick = p.slot.look() ? next_of_chain(p) : next_of_queues(p);
+    if (scheduler.settings.random_schedule) p.slot_runs = 0;
+    return pick;
+  }
+
+  // No calls in here: this is the path of every yield.
+  __attribute__((always_inline)) Pick next_of_queues(Processor& p) noexcept {
+    p.slot_runs = turn.begin();
+    if (WEFT_UNLIKELY((--until_oldest & 3) == 0)) {
+      if (until_oldest == 0) {
+        until_oldest = p.turn_interval;
+        if (const Runnable oldest = records.steal()) return {oldest};  // last in, first out alone would starve it
+      }
+      if (const Runnable record = records.pop()) return {record};
+    }
+    prefetch_following();
+    if (const Runnable next = started.pop()) return {next};
+    return {records.pop()};
+  }
+
+  // A goroutine that runs soon: with many of them, its G and the end of its stack are in no cache.
+  void prefetch_following() const noexcept {
+    if (const Runnable following = started.peek(kPrefetchDistance)) __builtin_prefetch(following.goroutine());
+  }
+
+ private:
+  __attribute__((noinline)) Place overflow_started(Processor& p, Runnable extra) noexcept {
+    Runnable moved[kRingCapacity / 2 + 1];
+    std::uint32_t count = started.pop_half(moved, kRingCapacity / 2);
+    moved[count++] = extra;
+    p.counters.bump(Counter::kOverflows);
+    scheduler.inject.push_bundle(moved, count);
+    return Place::kOffered;
+  }
+  __attribute__((noinline)) Place overflow_records(Processor& p, Runnable extra) noexcept {
+    do {
+      Runnable moved[kDequeCapacity / 2];
+      const std::int64_t count = records.take_half_for_overflow(moved);  // 0: a thief made room
+      if (count > 0) p.counters.bump(Counter::kOverflows);
+      scheduler.inject.push_bundle(moved, static_cast<std::uint32_t>(count));
+    } while (!records.push(extra));
+    return Place::kOffered;
+  }
+};
+
+inline Classic::Queues& Classic::of(const Processor& p) const noexcept { return *queues_[p.id]; }
+
+bool Classic::attach(Processor& p) noexcept {
+  varies_ = scheduler.settings.random_schedule || scheduler.settings.spawn_at_back;
+  if (queues_[p.id] != nullptr) return true;
+  // Mapped, not from the heap: it lives as long as the process, and TSan takes heap memory for written by its maker.
+  void* memory = os::reserve_permanent_memory(sizeof(Queues), "weft queues");
+  if (memory == nullptr) return false;
+  queues_[p.id] = new (memory) Queues;
+  return true;
+}
+
+namespace {
+
+// On its own P a preempted goroutine would be found first again, before what waits for any P.
+__attribute__((noinline)) Place send_behind_all(Runnable runnable) noexcept {
+  scheduler.inject.push(runnable);
+  return Place::kOffered;
+}
+
+bool is_for_slot(Why why, Known known) noexcept { return why <= Why::kUnlock || known == Known::kRunsBriefly; }
+
+}  // namespace
+
+// All calls come last here, so that the usual ways need no frame.
+Place Classic::ready(Processor& p, Runnable runnable, Why why, Known known) noexcept {
+  Queues& queues = of(p);
+  if (is_for_slot(why, known)) {
+    if (WEFT_UNLIKELY(varies_)) return queues.ready_as_tests_want(p, runnable, why);
+    if (known == Known::kWakerGoesOn) return queues.push(p, runnable);
+    if (!p.slot.look()) {  // thieves only empty it
+      p.slot.put(runnable);
+      return Place::kNext;
+    }
+    runnable = p.slot.replace(runnable);
+    return runnable ? queues.push(p, runnable) : Place::kNext;
+  }
+  if (WEFT_UNLIKELY(why == Why::kPreempted)) return send_behind_all(runnable);
+  // Sleepers, and what takes turns with them: in the order of arrival, started or not.
+  return why == Why::kTimer ? queues.push_in_order(p, runnable) : queues.push(p, runnable);
+}
+
+Pick Classic::next(Processor& p, Runnable due) noexcept {
+  if (WEFT_UNLIKELY(due)) return {due};
+  Queues& queues = of(p);
+  if (WEFT_UNLIKELY(varies_)) return queues.next_as_tests_want(p);
+  return p.slot.look() ? queues.next_of_chain(p) : queues.next_of_queues(p);
+}
+
+namespace {
+
+template <class Queues>
+Runnable steal_started(Processor& thief, Queues& own, Queues& victim) noexcept {
+  Runnable taken[kRingCapacity / 2];
+  const std::uint32_t count = victim.started.pop_half(taken, kRingCapacity / 2);
   if (count == 0) return Runnable();
-  for (std::uint32_t i = 1; i < count; ++i) push_queue(thief, taken[i]);
+  for (std::uint32_t i = 1; i < count; ++i) own.push(thief, taken[i]);
   thief.counters.bump(Counter::kGoroutinesStolen, count);
   return taken[0];
 }
 
-Runnable steal_records(Processor& thief, Processor& victim) noexcept {
-  const std::int64_t half = std::min<std::int64_t>(victim.deque.size() / 2, sched::kDequeCapacity / 2 - 1);
-  const Runnable first = victim.deque.steal();
+template <class Queues>
+Runnable steal_records(Processor& thief, Queues& own, Queues& victim) noexcept {
+  const std::int64_t half = std::min<std::int64_t>(victim.records.size() / 2, kDequeCapacity / 2 - 1);
+  const Runnable first = victim.records.steal();
   if (!first) return first;
   std::uint64_t count = 1;
   for (std::int64_t i = 0; i < half; ++i) {
-    const Runnable more = victim.deque.steal();
+    const Runnable more = victim.records.steal();
     if (!more) break;
-    push_queue(thief, more);
+    own.push(thief, more);
     ++count;
   }
   thief.counters.bump(Counter::kGoroutinesStolen, count);
   return first;
 }
 
-Runnable steal_slot(Processor& thief, Processor& victim, const std::uint32_t* seen_ticks) noexcept {
-  const auto is_aged = [&] { return victim.slot.look() && victim.tick.load_relaxed() == seen_ticks[victim.id]; };
-  if (!is_aged()) return Runnable();
-  const Runnable taken = victim.slot.rob(is_aged);
-  if (!taken) return taken;
-  victim.watch.fetch_or_relaxed(sched::kWatchCaughtAged);
-  thief.counters.bump(Counter::kGoroutinesStolen);
-  thief.counters.bump(Counter::kSlotsStolen);
-  return taken;
-}
-
 }  // namespace
 
-Placed Classic::ready(Processor& p, Runnable runnable, Hint hint) noexcept {
-  if (WEFT_UNLIKELY(scheduler.settings.random_schedule) && (p.random.next() & 1) != 0) hint = Hint::kVisible;
-  if (hint >= Hint::kYield) {
-    if (WEFT_LIKELY(hint != Hint::kInTurn)) {
-      push_queue(p, runnable);
-    } else if (!p.queue.push(runnable)) {
-      overflow_queue(p, runnable);
-    }
-    return Placed::kQueue;
-  }
-  if (hint == Hint::kSpawn && WEFT_UNLIKELY(scheduler.settings.spawn_at_back)) {  // the deque would run it first
-    if (!p.queue.push(runnable)) overflow_queue(p, runnable);
-    return Placed::kQueue;
-  }
-  if (!p.slot.look()) {  // thieves only empty it
-    p.slot.put(runnable);
-    return Placed::kSlot;
-  }
-  const Runnable displaced = p.slot.replace(runnable);
-  if (!displaced) return Placed::kSlot;
-  push_queue(p, displaced);
-  return Placed::kQueue;
-}
-
-bool Classic::fills_slot() const noexcept { return !scheduler.settings.random_schedule; }
-
-Runnable Classic::next(Processor& p) noexcept {
-  if (WEFT_UNLIKELY(scheduler.settings.random_schedule)) p.alternate = static_cast<std::uint32_t>(p.random.next());
-  if (WEFT_UNLIKELY(--p.until_global == 0))
-    if (const Runnable fair = pick_for_fairness(p)) return fair;
-  if (WEFT_UNLIKELY(scheduler.settings.wake_on_last_p))
-    if (const Runnable arrived = drain_inbox(p)) return arrived;
-  if (const Runnable slotted = p.slot.take()) {
-    if (p.turn.has_run_left()) {
-      p.turn.use_run();
-      return slotted;
-    }
-    if (chain_goes_on(p)) return slotted;
-    push_queue(p, slotted);
-  }
-  p.turn.begin();
-  p.slice_tick.bump();
-  if ((++p.alternate & 3) == 0)
-    if (const Runnable record = p.deque.pop()) return record;
-  prefetch_following(p);
-  if (const Runnable started = p.queue.pop()) return started;
-  return p.deque.pop();
-}
-
-Runnable Classic::steal(Processor& thief, bool desperate, const std::uint32_t* seen_ticks) noexcept {
+sched::Theft Classic::steal(Processor& thief, sched::Effort, const std::uint32_t*) noexcept {
   sched::VictimOrder order(sched::maxprocs(), thief.random.next());
-  for (std::uint32_t victim_id; order.next(victim_id);) {
-    if (victim_id == thief.id) continue;
-    Processor& victim = *scheduler.processors[victim_id];
-    if (const Runnable stolen = steal_queue(thief, victim)) return stolen;
-    if (const Runnable stolen = steal_records(thief, victim)) return stolen;
-    if (WEFT_UNLIKELY(!victim.inbox.empty())) {
-      sched::RunnableList arrived = sched::take_inbox(victim);
-      const Runnable first = arrived.pop();
-      while (const Runnable other = arrived.pop()) push_queue(thief, other);
-      if (first) return first;
-    }
-    if (desperate)
-      if (const Runnable stolen = steal_slot(thief, victim, seen_ticks)) return stolen;
+  for (std::uint32_t victim; order.next(victim);) {
+    if (victim == thief.id) continue;
+    if (const Runnable stolen = steal_started(thief, of(thief), *queues_[victim])) return {stolen};
+    if (const Runnable stolen = steal_records(thief, of(thief), *queues_[victim])) return {stolen};
   }
-  return Runnable();
+  return {};
 }
 
-bool Classic::has_stealable_work(const Processor* except) const noexcept {
+bool Classic::offers(const Processor* except) const noexcept {
   for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) {
-    const Processor& p = *scheduler.processors[i];
-    if (&p != except && (!p.queue.empty() || !p.deque.empty() || !p.inbox.empty())) return true;
+    if (except != nullptr && i == except->id) continue;
+    if (!queues_[i]->started.empty() || !queues_[i]->records.empty()) return true;
   }
   return false;
 }
 
-std::uint32_t Classic::backlog(const Processor& p) const noexcept {
-  return p.queue.size() + static_cast<std::uint32_t>(p.deque.size());
+sched::Load Classic::load(const Processor& p) const noexcept {
+  const Queues& queues = of(p);
+  if (queues.started.empty() && queues.records.empty()) return {};  // the usual answer, soon found
+  return {.offered = queues.size()};
+}
+
+std::uint32_t Classic::room(const Processor& p) const noexcept {
+  return kRingCapacity - std::min(of(p).size(), kRingCapacity);
+}
+
+void Classic::visit(const Processor& p, sched::Visitor visitor) const noexcept {
+  const Queues& queues = of(p);
+  for (std::uint32_t n = 0; n < queues.started.size(); ++n) visitor(queues.started.peek(n));
+  for (std::int64_t n = 0; n < queues.records.size(); ++n) visitor(queues.records.look(n));
 }
 
 void Classic::drain(Processor& p, sched::RunnableList& out) noexcept {
-  if (const Runnable slotted = p.slot.take()) out.push(slotted);
-  sched::RunnableList arrived = sched::take_inbox(p);
-  out.append(arrived);
-  while (const Runnable started = p.queue.pop()) out.push(started);
-  while (const Runnable record = p.deque.steal()) out.push(record);  // oldest first
+  Queues& queues = of(p);
+  while (const Runnable started = queues.started.pop()) out.push(started);
+  while (const Runnable record = queues.records.steal()) out.push(record);  // oldest first
 }
 
 }  // namespace weft::policy

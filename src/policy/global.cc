@@ -8,22 +8,17 @@ namespace weft::policy {
 
 using sched::scheduler;
 
-sched::Placed Global::ready(sched::Processor&, sched::Runnable runnable, sched::Hint) noexcept {
+sched::Place Global::ready(sched::Processor&, sched::Runnable runnable, sched::Why, sched::Known) noexcept {
   scheduler.inject.push(runnable);
-  return sched::Placed::kQueue;
+  return sched::Place::kOffered;
 }
 
-sched::Runnable Global::next(sched::Processor& p) noexcept {
-  p.slice_tick.bump();
-  return sched::take_one_injected(p);
+sched::Pick Global::next(sched::Processor& p, sched::Runnable due) noexcept {
+  return {due ? due : sched::take_one_injected(p)};
 }
 
-// Everything is in the one queue: there is nothing to steal, and nothing is lost by a drain.
-sched::Runnable Global::steal(sched::Processor&, bool, const std::uint32_t*) noexcept { return sched::Runnable(); }
-bool Global::has_stealable_work(const sched::Processor*) const noexcept { return !scheduler.inject.empty(); }
-std::uint32_t Global::backlog(const sched::Processor&) const noexcept {
-  return static_cast<std::uint32_t>(scheduler.inject.size());
-}
+// Everything waits in the global queue: there is nothing to steal, and nothing to drain.
+sched::Theft Global::steal(sched::Processor&, sched::Effort, const std::uint32_t*) noexcept { return {}; }
 void Global::drain(sched::Processor&, sched::RunnableList&) noexcept {}
 
 }  // namespace weft::policy

@@ -16,27 +16,25 @@ class Guard {
 
 }  // namespace
 
-sched::Placed OneLock::ready(sched::Processor& p, sched::Runnable runnable, sched::Hint hint) noexcept {
+sched::Place OneLock::ready(sched::Processor& p, sched::Runnable runnable, sched::Why why, sched::Known known) noexcept {
   const Guard guard(lock_);
-  return queues_.ready(p, runnable, hint);
+  return queues_.ready(p, runnable, why, known);
 }
 
-sched::Runnable OneLock::next(sched::Processor& p) noexcept {
+sched::Pick OneLock::next(sched::Processor& p, sched::Runnable due) noexcept {
   const Guard guard(lock_);
-  return queues_.next(p);
+  return queues_.next(p, due);
 }
 
-sched::Runnable OneLock::steal(sched::Processor& thief, bool desperate, const std::uint32_t* seen_ticks) noexcept {
+sched::Theft OneLock::steal(sched::Processor& thief, sched::Effort effort, const std::uint32_t* seen_ticks) noexcept {
   const Guard guard(lock_);
-  return queues_.steal(thief, desperate, seen_ticks);
+  return queues_.steal(thief, effort, seen_ticks);
 }
 
-bool OneLock::has_stealable_work(const sched::Processor* except) const noexcept {
+bool OneLock::offers(const sched::Processor* except) const noexcept {
   const Guard guard(lock_);
-  return queues_.has_stealable_work(except);
+  return queues_.offers(except);
 }
-
-std::uint32_t OneLock::backlog(const sched::Processor& p) const noexcept { return queues_.backlog(p); }
 
 void OneLock::drain(sched::Processor& p, sched::RunnableList& out) noexcept {
   const Guard guard(lock_);

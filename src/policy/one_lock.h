@@ -3,19 +3,22 @@
 #include "os/spin_lock.h"
 #include "policy/classic.h"
 
-// Step V3 of the documents' plan: queues on the Ps and stealing, but still under the one scheduler lock. For the ladder of the
+// Queues on the Ps and stealing, but still under the one scheduler lock: a step of the design's plan. For the ladder of the
 // benchmarks (WEFT_DEBUG=ladder=3), which shows what leaving that lock brings.
 namespace weft::policy {
 
 class OneLock final : public sched::Policy {
  public:
-  sched::PolicyKind kind() const noexcept override { return sched::PolicyKind::kClassic; }
-  sched::Placed ready(sched::Processor& p, sched::Runnable runnable, sched::Hint hint) noexcept override;
-  sched::Runnable next(sched::Processor& p) noexcept override;
-  sched::Runnable steal(sched::Processor& thief, bool desperate, const std::uint32_t* seen_ticks) noexcept override;
-  bool has_stealable_work(const sched::Processor* except) const noexcept override;
-  std::uint32_t backlog(const sched::Processor& p) const noexcept override;
+  std::string_view name() const noexcept override { return "one_lock"; }
+  bool attach(sched::Processor& p) noexcept override { return queues_.attach(p); }
   void drain(sched::Processor& p, sched::RunnableList& out) noexcept override;
+  sched::Place ready(sched::Processor& p, sched::Runnable runnable, sched::Why why, sched::Known known) noexcept override;
+  sched::Pick next(sched::Processor& p, sched::Runnable due) noexcept override;
+  sched::Theft steal(sched::Processor& thief, sched::Effort effort, const std::uint32_t* seen_ticks) noexcept override;
+  bool offers(const sched::Processor* except) const noexcept override;
+  sched::Load load(const sched::Processor& p) const noexcept override { return queues_.load(p); }
+  std::uint32_t room(const sched::Processor& p) const noexcept override { return queues_.room(p); }
+  void visit(const sched::Processor& p, sched::Visitor visitor) const noexcept override { queues_.visit(p, visitor); }
 
  private:
   mutable os::SpinLock lock_;  // unranked: wakers hold other locks

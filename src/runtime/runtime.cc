@@ -22,10 +22,9 @@
 #include "os/clock.h"
 #include "os/cpu_topology.h"
 #include "os/instance.h"
-#include "policy/classic.h"
-#include "policy/global.h"
 #include "policy/one_lock.h"
 #include "runtime/options.h"
+#include "runtime/policies.h"
 #include "sched/dump.h"
 #include "sched/dump_threads.h"
 #include "sched/hooks.h"
@@ -53,24 +52,13 @@ using sched::Counter;
 using sched::scheduler;
 
 constexpr std::int64_t kExitLimitNs = 150'000'000;
-constexpr std::int64_t kTraceLimitNs = 10'000'000'000;  // a trace that is on is worth waiting for
+constexpr std::int64_t kTraceLimitNs = 10'000'000'000;  // a running trace is worth waiting for
 constexpr std::int64_t kCrashTraceLimitNs = 3'000'000'000;
 
 os::RankedMutex<base::Rank::kRuntimeStart> start_lock;
-options first_options;                    // of the first run(), read by start
+options first_options;                    // of the first run(), read by start_locked()
 constinit runtime::Settings environment;  // valid once started
 pid_t owner_pid = 0;
-
-sched::Policy* policy_named(policy_kind kind) {
-  static policy::Classic classic;
-  static policy::Global global;
-  switch (kind) {
-    case policy_kind::classic: return &classic;
-    case policy_kind::global:  return &global;
-    case policy_kind::batch:   break;
-  }
-  throw std::invalid_argument("weft: the policy 'batch' is not available in this version; use classic or global");
-}
 
 policy_kind kind_of(runtime::PolicyName name) {
   switch (name) {
@@ -122,9 +110,9 @@ std::size_t describe_thread(char* buffer, std::size_t size) noexcept {
   const sched::Processor* p = os::current_p();
   if (m == nullptr) return 0;
   const int length = std::snprintf(
-      buffer, size, "  on goroutine %llu, M %u, P %d, policy %d, idle %u, spinning %u\n",
+      buffer, size, "  on goroutine %llu, M %u, P %d, policy %s, idle %u, spinning %u\n",
       static_cast<unsigned long long>(g != nullptr ? g->id : 0), m->id, p != nullptr ? static_cast<int>(p->id) : -1,
-      static_cast<int>(scheduler.policy->kind()), scheduler.idle.look().idle(), scheduler.idle.look().spinning());
+      sched::policy().name().data(), scheduler.idle.look().idle(), scheduler.idle.look().spinning());
   return length < 0 ? 0 : std::min<std::size_t>(static_cast<std::size_t>(length), size);
 }
 
@@ -146,7 +134,7 @@ void set_up_tracing() {
   base::set_last_words([]() noexcept { trace::finish(trace::Ending::kCrash, kCrashTraceLimitNs); });
 }
 
-// %p stands for the number of the process: one that starts others would find its trace overwritten by theirs.
+// %p stands for the process id. Without it, a process that starts others would find its trace overwritten by theirs.
 void trace_to(std::string path) {
   for (std::size_t at = 0; (at = path.find("%p", at)) != std::string::npos;)
     path.replace(at, 2, std::to_string(owner_pid));
@@ -167,8 +155,8 @@ void refuse_second_copy() {
         other);
 }
 
-// The documents' plan, step by step (A50): what each one brings is measured by leaving out those after it. V1, Ps without
-// anything on them, is V0 here: weft has Ps throughout.
+// WEFT_DEBUG=ladder: the scheduler as it was after one step of the original plan. What a step brings is measured by
+// leaving out the steps after it. V1, Ps without anything on them, is V0 here, because weft has Ps throughout.
 void step_down_to(unsigned step) {
   if (step < 2) {  // V2: free lists on the Ps
     scheduler.records.keep_no_caches();
@@ -178,12 +166,13 @@ void step_down_to(unsigned step) {
 }
 
 // V3: queues on the Ps, under one lock; V4: without it.
-sched::Policy* policy_of_step(unsigned step) {
+sched::Policy& policy_of_step(unsigned step) {
   static policy::OneLock one_lock;
-  return step == 3 ? &one_lock : policy_named(step < 3 ? policy_kind::global : policy_kind::classic);
+  if (step == 3) return one_lock;
+  return runtime::policy_of(step < 3 ? policy_kind::global : policy_kind::classic);
 }
 
-// Without a seed one is taken, and named: what it found can be looked for again.
+// Without a seed the runtime takes one and prints it, so that a failure can be reproduced.
 std::uint64_t seed_of(const char* key, const runtime::Seeded& seeded) {
   if (seeded.seed) return *seeded.seed;
   const std::uint64_t seed = os::ticks() % 1'000'000;
@@ -255,12 +244,12 @@ void start_locked() {
   sched::Policy* policy;
   try {
     policy = environment.debug.ladder
-                 ? policy_of_step(*environment.debug.ladder)
-                 : policy_named(environment.policy ? kind_of(*environment.policy) : first_options.policy);
+                 ? &policy_of_step(*environment.debug.ladder)
+                 : &runtime::policy_of(environment.policy ? kind_of(*environment.policy) : first_options.policy);
   } catch (const std::invalid_argument& error) {
     base::fatal_exit(2, "%s", error.what());
   }
-  sched::start_scheduler(policy, static_cast<std::uint32_t>(maxprocs));
+  sched::start_scheduler(*policy, static_cast<std::uint32_t>(maxprocs));
   service::SysmonOptions sysmon;
   sysmon.schedtrace_ns = environment.schedtrace_ms.value_or(0) * 1'000'000ll;
   sysmon.follow_cpu_limits = by_hand == 0;
@@ -288,7 +277,7 @@ namespace detail {
 void apply_options(const options& wanted) {
   if (wanted.maxprocs != 0) require_valid_maxprocs(wanted.maxprocs);
   if (!scheduler.started.load_acquire()) {                                 // pairs: started
-    if (wanted.policy == policy_kind::batch) policy_named(wanted.policy);  // throws: not available
+    if (wanted.policy == policy_kind::batch) runtime::policy_of(wanted.policy);  // throws: not available
     {
       std::lock_guard guard(start_lock);
       if (!scheduler.started.load_acquire()) {  // pairs: started
@@ -305,7 +294,8 @@ void apply_options(const options& wanted) {
 }
 
 void run_returned() noexcept {
-  // Objects of static storage made since the last time would be destroyed before an older handler runs.
+  // Registered again, because objects with static storage constructed since
+  // the last time are destroyed before an older handler runs.
   static base::Atom<int> registered{0};
   if (os::current_g() == nullptr && registered.fetch_add_relaxed(1) < 1000) std::atexit(stop_at_exit);
 }
@@ -332,19 +322,20 @@ int set_maxprocs(int n) {
 
 policy_kind policy() {
   api::ensure_started();
-  return static_cast<policy_kind>(scheduler.policy->kind());
+  return kind_of(sched::policy());
 }
 
 void set_policy(policy_kind kind) {
-  sched::Policy* wanted = policy_named(kind);
+  sched::Policy& wanted = policy_of(kind);
   api::ensure_started();
   sched::stop_the_world();
-  if (wanted != scheduler.policy) sched::change_policy(wanted);
+  if (&wanted != &sched::policy()) sched::change_policy(wanted);
   sched::start_the_world();
 }
 
 std::size_t num_goroutines() {
-  // Finished is read first: a goroutine that ends in between is counted once too often, never negative.
+  // Finished is read first: a goroutine that ends in between is counted once too often,
+  // and the result is never negative.
   const std::uint64_t finished = sched::total(Counter::kFinished);
   return sched::total(Counter::kSpawns) - finished;
 }
@@ -395,7 +386,7 @@ stats read_stats() {
   result.spinning_max = scheduler.spinning_max.load_relaxed();
   result.idle_ps = view.idle();
   result.threads_created = scheduler.threads_created.load_relaxed();
-  // One that is just being created counts among the threads already.
+  // A thread that is just being created counts in scheduler.threads already.
   result.threads = std::min<std::uint64_t>(scheduler.threads.load_relaxed(), result.threads_created);
   result.threads_throttled = sched::total(Counter::kThreadsThrottled);
   result.handoffs = sched::total(Counter::kHandoffs);
@@ -426,7 +417,7 @@ stats read_stats() {
   std::uint64_t runnable = scheduler.inject.size() + scheduler.idle_priority.size() + scheduler.starved.size();
   for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) {
     const sched::Processor& p = *scheduler.processors[i];
-    if (scheduler.policy->kind() != sched::PolicyKind::kGlobal) runnable += scheduler.policy->backlog(p);
+    runnable += sched::policy().load(p).all();
     if (p.slot.look()) ++runnable;
     if (sched::runs_goroutine(p)) ++result.running;
     if (p.status() == sched::PStatus::kInCall) ++result.in_syscall;

@@ -6,6 +6,7 @@
 #include "sched/dispatch.h"
 #include "sched/locals.h"
 #include "sched/machines.h"
+#include "sched/processor_work.h"
 #include "sched/retreat.h"
 #include "sched/spawn.h"
 #include "sched/trace_points.h"
@@ -36,21 +37,29 @@ inline bool computes_on(Processor& p) noexcept {
 
 // --- where it goes ---
 
-inline void place(Processor& p, Runnable runnable, Hint hint) noexcept {
+constexpr std::size_t kMostInjected = 128;  // that a P takes from the global queue at once, beside the one it runs
+
+bool waits_for_lock(WaitReason reason) noexcept {
+  return reason == WaitReason::kMutex || reason == WaitReason::kSharedMutexRead || reason == WaitReason::kSharedMutexWrite;
+}
+
+inline void place(Processor& p, Runnable runnable, Why why) noexcept {
   const IdleView view = scheduler.idle.look();
-  if (WEFT_UNLIKELY(!view.quiet()) && computes_on(p)) hint = Hint::kVisible;
-  if (scheduler.policy->ready(p, runnable, hint) == Placed::kQueue) {
+  const Known known = WEFT_UNLIKELY(!view.quiet()) && computes_on(p) ? Known::kWakerGoesOn : Known::kNothing;
+  const Place place = policy().ready(p, runnable, why, known);
+  if (place == Place::kOffered) {
     wake_for_queued_work(&p);
-  } else if (WEFT_UNLIKELY(view.idle() > 0 && view.spinning() == 0)) {
+  } else if (WEFT_UNLIKELY(view.idle() > 0 && view.spinning() == 0) && place == Place::kNext) {
     // W2: a spinner would have seen to it. Known short runners (tickers) are not worth a wake.
     const Goroutine* g = os::current_g();
     if (g == nullptr || g->habits.short_runner < kShortRunner) wake_one(&p);
   }
 }
 
-// A wake-up that finds the slot empty while no other core need hear of it: what place() does then, without asking anybody.
+// A wake-up that finds the slot empty, while the policy has granted runs out of it and no other core need hear of it: what
+// place() does then, without asking the policy.
 inline bool put_into_slot(Processor& p, Goroutine* woken) noexcept {
-  if (WEFT_UNLIKELY(!scheduler.wakes_fill_slot || (woken->flags & kGIdle) != 0 || p.slot.look())) return false;
+  if (WEFT_UNLIKELY(p.slot_runs == 0 || (woken->flags & kGIdle) != 0 || p.slot.look())) return false;
   const IdleView view = scheduler.idle.look();
   if (WEFT_UNLIKELY(!view.quiet())) {
     const Goroutine* waker = os::current_g();
@@ -67,7 +76,7 @@ __attribute__((noinline)) void place_woken(Processor* p, Goroutine* g) noexcept 
     wake_for_queued_work(p);
   } else if (WEFT_LIKELY(p != nullptr)) {
     if (WEFT_UNLIKELY(scheduler.settings.wake_on_last_p) && send_to_last_processor(*p, g)) return;
-    place(*p, Runnable(g), Hint::kWake);
+    place(*p, Runnable(g), waits_for_lock(g->wait_reason) ? Why::kUnlock : Why::kWake);
   } else {
     inject(Runnable(g));
   }
@@ -76,12 +85,11 @@ __attribute__((noinline)) void place_woken(Processor* p, Goroutine* g) noexcept 
 // Who waits for any P takes turns with the sleepers: as many of each. Every 61st pick alone would leave them to wait for all the
 // sleeping that those before them do.
 __attribute__((noinline)) bool place_injected_beside(Processor& p, std::size_t sleepers) noexcept {
-  if (scheduler.policy->kind() == PolicyKind::kGlobal) return false;  // that queue is the only one
-  const std::size_t room = kRunQueueCapacity - std::min(scheduler.policy->backlog(p), kRunQueueCapacity);
+  const std::size_t room = policy().room(p);
   Runnable batch[TimerHeap::kBatch];
   const std::size_t count = scheduler.inject.pop(batch, std::min({sleepers, room / 2, std::size(batch)}));
   p.counters.bump(Counter::kGlobalGets, count);
-  for (std::size_t i = 0; i < count; ++i) scheduler.policy->ready(p, batch[i], Hint::kInTurn);
+  policy().ready_all(p, batch, count, Why::kTimer);
   return count > 0;
 }
 
@@ -135,7 +143,8 @@ bool place_sleepers(Processor& p, RunnableList& woken) noexcept {
   while (const Runnable sleeper = woken.pop()) {
     const std::uint32_t run_us = sleeper.goroutine()->runs_between_sleeps;
     all_us += run_us;
-    scheduler.policy->ready(p, sleeper, count == 1 && run_us < kBriefUs ? Hint::kWake : Hint::kYield);
+    const bool is_brief = count == 1 && run_us < kBriefUs;
+    policy().ready(p, sleeper, Why::kTimer, is_brief ? Known::kRunsBriefly : Known::kNothing);
   }
   if (WEFT_UNLIKELY(!scheduler.inject.empty()) && place_injected_beside(p, count)) return false;
   return all_us < kBriefTogetherUs;
@@ -151,7 +160,7 @@ void submit(Runnable record) noexcept {
     scheduler.idle_priority.push(record);
     wake_for_queued_work(p);
   } else if (WEFT_LIKELY(p != nullptr)) {
-    place(*p, record, Hint::kSpawn);
+    place(*p, record, Why::kSpawn);
   } else {
     inject(record);
   }
@@ -170,7 +179,7 @@ void inject(RunnableList& chain) noexcept {
 
 // Stealing proved worthless just now: only a backlog that costs more than a wake is worth another try.
 static bool worth_another_try(const Processor& p) noexcept {
-  const std::uint64_t backlog = scheduler.policy->backlog(p);
+  const std::uint64_t backlog = policy().load(p).offered + scheduler.inject.size();
   return backlog >= 128 || backlog * p.average_ns.load_relaxed() >= std::uint64_t{scheduler.settings.long_us} * 1000;
 }
 
@@ -208,12 +217,12 @@ Runnable take_injected(Processor& p) noexcept {
   const std::size_t size = scheduler.inject.size();
   if (size == 0) return Runnable();
   // No more than half of the room: what does not fit would go straight back.
-  const std::size_t room = kRunQueueCapacity - std::min(scheduler.policy->backlog(p), kRunQueueCapacity);
-  Runnable batch[kRunQueueCapacity / 2 + 1];
-  const std::size_t count = scheduler.inject.pop(batch, std::min(size / maxprocs(), room / 2) + 1);
+  const std::size_t room = policy().room(p);
+  Runnable batch[kMostInjected + 1];
+  const std::size_t count = scheduler.inject.pop(batch, std::min({size / maxprocs(), room / 2, kMostInjected}) + 1);
   p.counters.bump(Counter::kGlobalGets, count);
-  for (std::size_t i = 1; i < count; ++i) scheduler.policy->ready(p, batch[i], Hint::kYield);
-  if (count > 1) wake_for_queued_work(&p);
+  if (count > 1 && policy().ready_all(p, batch + 1, count - 1, Why::kInjected) == Place::kOffered)
+    wake_for_queued_work(&p);
   return count > 0 ? batch[0] : Runnable();
 }
 

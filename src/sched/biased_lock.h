@@ -59,8 +59,9 @@ class BiasedLock {
   // Few instructions, for others wait for them.
   __attribute__((always_inline)) void unlock_counted_unranked() noexcept {
     if (mine_.load_relaxed()) return mine_.store_release(false);  // pairs: lock.mine
-    const Owner* self = Owners::self();
+    Owner* self = Owners::self();
     if (WEFT_UNLIKELY(self == nullptr || habit_.load_relaxed() != self->uses())) return end_anothers_streak(self);
+    Owners::note_use(*self);
     const auto uses = static_cast<std::uint8_t>(streak_.load_relaxed() + 1);
     streak_.store_relaxed(uses);
     if (WEFT_UNLIKELY(uses >= Owners::kStreak)) return end_own_streak(*self);
@@ -84,6 +85,7 @@ class BiasedLock {
                       !mine_.load_acquire();                   // pairs: lock.mine
     if (WEFT_LIKELY(ours)) mine_.store_relaxed(true);
     self.window.store_release(nullptr);  // pairs: lock.window
+    Owners::note_use(self);
     return ours;
   }
 
@@ -104,7 +106,8 @@ class BiasedLock {
     begin_streak(self.uses());
     taken_.store_release(false);  // pairs: lock.taken
   }
-  __attribute__((noinline)) void end_anothers_streak(const Owner* self) noexcept {
+  __attribute__((noinline)) void end_anothers_streak(Owner* self) noexcept {
+    if (self != nullptr) Owners::note_use(*self);
     const bool used_before = habit_.load_relaxed() != Owner::kNobody;
     begin_streak(self != nullptr ? self->uses() : Owner::kNobody);
     taken_.store_release(false);  // pairs: lock.taken

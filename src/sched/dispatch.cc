@@ -10,7 +10,9 @@
 #include "sched/lease.h"
 #include "sched/locals.h"
 #include "sched/machines.h"
+#include "sched/next_run.h"
 #include "sched/preempt.h"
+#include "sched/run_sample.h"
 #include "sched/spawn.h"
 #include "sched/thread_state.h"
 #include "sched/trace_points.h"
@@ -24,35 +26,6 @@ namespace {
 
 constexpr std::uint32_t kTimerCheckInterval = 8;  // dispatches between looks at the clock while timers are pending
 
-// Rule R.5: the sampled goroutine leaves the P; how long did it go on?
-inline void close_sample(Goroutine* g) noexcept {
-  if (WEFT_LIKELY(g->ready_at == 0)) return;
-  const std::uint64_t ran = os::ticks() - g->ready_at;
-  g->ready_at = 0;
-  if (ran > os::us_to_ticks(scheduler.settings.long_us)) {
-    g->habits.short_runner = 0;
-    g->habits.long_runner = static_cast<std::uint8_t>(std::min<int>(g->habits.long_runner + 2, kLongRunnerMax));
-  } else {
-    if (g->habits.short_runner < kShortRunner) ++g->habits.short_runner;
-    if (g->habits.long_runner > 0) --g->habits.long_runner;
-  }
-  g->habits.watched = g->habits.long_runner > 1;
-}
-
-// Every 61st dispatch, or earlier: how long do goroutines run here, and is it time to sample one?
-__attribute__((noinline)) void sample_dispatch(Processor& p) noexcept {
-  const std::uint64_t now = os::ticks();
-  const std::uint64_t ns = (now - p.sampled_at) * 1000 / os::ticks_per_us() / p.global_interval;
-  p.sampled_at = now;
-  const std::uint32_t before = p.average_ns.load_relaxed();
-  const std::uint64_t average = before == Processor::kUnknownAverage ? ns : (before + ns) / 2;
-  p.average_ns.store_relaxed(static_cast<std::uint32_t>(std::min<std::uint64_t>(average, UINT32_MAX / 4)));
-  if (scheduler.idle.look().quiet()) return;
-  p.watch.fetch_or_relaxed(kWatchSample);
-  // What a few sleepers that run briefly have left in the queue is no reason; for all else that came since, somebody was woken then.
-  if (scheduler.policy->backlog(p) > 0 && !os::current_m()->brief) wake_for_queued_work(&p);
-}
-
 // With more to run than there is time for, no more become runnable than are dispatched until the next look. The others stay in the
 // heap, where the longest overdue are first; in the queues they would be overtaken, those in the global queue by all of them.
 __attribute__((noinline)) void run_own_timers(Processor& p) noexcept {
@@ -60,7 +33,7 @@ __attribute__((noinline)) void run_own_timers(Processor& p) noexcept {
   const std::int64_t now = os::now_ns();
   if (p.timers.next_ns() > now) return;
   std::uint32_t limit = TimerHeap::kBatch;
-  if (scheduler.policy->backlog(p) >= TimerHeap::kBatch) {
+  if (policy().load(p).all() >= TimerHeap::kBatch) {
     limit = kTimerCheckInterval;
     if (!scheduler.inject.empty())
       p.until_timers = 2 * kTimerCheckInterval;  // half of them take turns with the sleepers
@@ -70,33 +43,34 @@ __attribute__((noinline)) void run_own_timers(Processor& p) noexcept {
   if (!place_sleepers(p, woken)) wake_for_queued_work(&p);
 }
 
-// The slot is looked at here: whichever policy filled it wants it to run next, while the turn lasts.
+// The policy has granted runs out of the slot: while they last, it need not be asked.
 inline Runnable pick_slot(Processor& p) noexcept {
-  if (!p.turn.has_run_left()) return Runnable();
+  if (p.slot_runs == 0) return Runnable();
   const Runnable slotted = p.slot.take();
-  if (WEFT_LIKELY(slotted)) {
-    --p.until_global;
-    p.turn.use_run();
-  }
+  if (WEFT_LIKELY(slotted)) --p.slot_runs;
   return slotted;
 }
 
 // Nothing comes before the slot in this pick.
 inline bool slot_is_first(const Processor& p) noexcept {
-  return p.attention.load_relaxed() == 0 && p.timers.next_ns() == TimerHeap::kNever && p.until_global != 1;
+  return p.attention.load_relaxed() == 0 && p.timers.next_ns() == TimerHeap::kNever;
 }
 
-// What this P runs next, or nothing: then g0 decides.
-inline Runnable pick(Processor& p) noexcept {
+inline Pick pick_now(Processor& p) noexcept {
+  if (const Runnable slotted = pick_slot(p)) return {slotted};
+  return ask_policy(p);
+}
+__attribute__((noinline)) Pick pick_beside_timers(Processor& p) noexcept {
+  if (--p.until_timers == 0) run_own_timers(p);
+  return pick_now(p);
+}
+
+// What this P runs next, or nothing: then g0 decides. To be accepted (next_run.h).
+inline Pick pick(Processor& p) noexcept {
   p.tick.bump();
-  if (WEFT_UNLIKELY(p.attention.load_relaxed() != 0)) return Runnable();  // g0 sees to it
-  if (WEFT_UNLIKELY(p.timers.next_ns() != TimerHeap::kNever) && --p.until_timers == 0) run_own_timers(p);
-  if (WEFT_UNLIKELY(p.until_global == 1)) {
-    sample_dispatch(p);
-  } else if (const Runnable slotted = pick_slot(p)) {
-    return slotted;
-  }
-  return scheduler.policy->next(p);
+  if (WEFT_UNLIKELY(p.attention.load_relaxed() != 0)) return {};  // g0 sees to it
+  if (WEFT_UNLIKELY(p.timers.next_ns() != TimerHeap::kNever)) return pick_beside_timers(p);
+  return pick_now(p);
 }
 
 // Of those that wait for any P.
@@ -240,7 +214,7 @@ __attribute__((noinline)) void park_slowly(Runnable next) noexcept {
   if (next) {
     p.tick.bump();
   } else if (WEFT_LIKELY((g->flags & kGLocked) == 0)) {  // a locked one's thread runs nothing else: g0 gives the P away
-    next = pick(p);
+    next = accept(p, pick(p));
   }
   if (WEFT_UNLIKELY((g->flags & kGBlocks) != 0)) return switch_and_lease(g, next);
   switch_from(g, p, *os::current_m(), next);
@@ -423,15 +397,14 @@ inline void queue_behind_others(Goroutine* g, Processor* p) noexcept {
   transition(g, GStatus::kRunning, GStatus::kRunnable);
   arch::fiber_release(g);
   if (WEFT_LIKELY((g->flags & kGIdle) == 0)) {
-    scheduler.policy->ready(*p, Runnable(g), Hint::kYield);
-    wake_for_queued_work(p);
+    if (policy().ready(*p, Runnable(g), Why::kYield) == Place::kOffered) wake_for_queued_work(p);
   } else {
     scheduler.idle_priority.push(Runnable(g));
   }
 }
 
 __attribute__((noinline)) void yield_and_lease(Goroutine* g, Processor& p) noexcept {
-  const Runnable next = (g->flags & kGLocked) == 0 ? pick(p) : Runnable();
+  const Runnable next = (g->flags & kGLocked) == 0 ? accept(p, pick(p)) : Runnable();
   if (!next && scheduler.inject.empty() && p.attention.load_relaxed() == 0 && (g->flags & kGLocked) == 0) {
     close_sample(g);
     return lease_processor();  // nothing else to run here
@@ -452,7 +425,7 @@ void yield() noexcept {
   check_no_lock_held(g);
   Runnable next;
   if (WEFT_LIKELY((g->flags & kGSlowSwitch) == 0 && p->attention.load_relaxed() == 0)) {
-    next = pick(*p);
+    next = accept(*p, pick(*p));
     if (!next && !scheduler.inject.empty())
       next = take_one_injected(*p);  // who waits for any P has waited longer than we will
     if (!next) {                     // nothing else to run here
@@ -470,8 +443,10 @@ void give_way() noexcept {
   Goroutine* g = os::current_g();
   transition(g, GStatus::kRunning, GStatus::kRunnable);
   arch::fiber_release(g);
-  queue_of(g).push(Runnable(g));
-  wake_for_queued_work(os::current_p());
+  Processor* p = os::current_p();
+  if (WEFT_UNLIKELY((g->flags & kGIdle) != 0)) scheduler.idle_priority.push(Runnable(g));
+  if ((g->flags & kGIdle) != 0 || policy().ready(*p, Runnable(g), Why::kPreempted) == Place::kOffered)
+    wake_for_queued_work(p);
   switch_to_system_stack(g);
 }
 
@@ -513,7 +488,7 @@ extern "C" WEFT_NEVER_RETURNS __attribute__((used)) void weft_goroutine_main() {
     if (WEFT_UNLIKELY((g->flags & (kGSlowSwitch | kGOwnStack)) != 0 || !scheduler.starved.empty())) end_goroutine();
     Processor& p = finish_goroutine(g);
     scheduler.records.give(p, record);
-    const Runnable next = pick(p);
+    const Runnable next = accept(p, pick(p));
     if (WEFT_LIKELY(next.is_record() && !next.has_extra())) {
       g->record = next.record();
       continue;

@@ -9,15 +9,6 @@
 namespace weft::sched {
 namespace {
 
-const char* name_of(PolicyKind kind) noexcept {
-  switch (kind) {
-    case PolicyKind::kClassic: return "classic";
-    case PolicyKind::kGlobal:  return "global";
-    case PolicyKind::kBatch:   return "batch";
-  }
-  return "?";
-}
-
 std::string field(const char* name, std::uint64_t value) {
   return std::string(" ") + name + "=" + std::to_string(value);
 }
@@ -33,16 +24,15 @@ std::string sched_line() {
     waiting += status == GStatus::kWaiting;
     dead += status == GStatus::kDead;
   });
-  return std::string("SCHED: policy=") + name_of(scheduler.policy->kind()) + field("maxprocs", maxprocs()) +
+  return std::string("SCHED: policy=") + std::string(policy().name()) + field("maxprocs", maxprocs()) +
          field("gcount", total(Counter::kSpawns) - total(Counter::kFinished)) + field("grunning", running) +
          field("gwait", waiting) + field("gfree", dead) + field("mcount", scheduler.threads.load_relaxed()) +
          field("mwait", scheduler.idle_machine_count) + "\n";
 }
 
 std::string line_of(const Processor& p) {
-  const bool has_queue = scheduler.policy->kind() != PolicyKind::kGlobal;  // else its backlog is the one queue's
   return "  P" + std::to_string(p.id) + ":" + (p.last_m != nullptr ? field("lastm", p.last_m->id) : " lastm=nil") +
-         field("schedtick", p.tick.load_relaxed()) + field("runqsize", has_queue ? scheduler.policy->backlog(p) : 0) +
+         field("schedtick", p.tick.load_relaxed()) + field("runqsize", policy().load(p).all()) +
          field("runnext", p.slot.look() ? 1 : 0) + field("gfreecnt", p.free_g_count) +
          field("timerslen", p.timers.size()) + "\n";
 }

@@ -48,8 +48,7 @@ bool has_processor(const Machine& m) noexcept {
 
 std::int64_t goroutines_that_wait() noexcept {
   std::int64_t sum = static_cast<std::int64_t>(scheduler.inject.size());
-  if (scheduler.policy->kind() == PolicyKind::kGlobal) return sum;
-  for (std::uint32_t i = 0; i < maxprocs(); ++i) sum += scheduler.policy->backlog(*scheduler.processors[i]);
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) sum += policy().load(*scheduler.processors[i]).all();
   return sum;
 }
 

@@ -2,16 +2,18 @@
 #include "sched/handoff.h"
 
 #include "base/delay_site.h"
+#include "os/clock.h"
 #include "sched/dispatch.h"
 #include "sched/hooks.h"
 #include "sched/machines.h"
+#include "sched/run_sample.h"
 #include "sched/thread_kept.h"
 #include "sched/world.h"
 
 namespace weft::sched {
 namespace {
 
-constexpr std::uint8_t kPredictMax = 3;
+constexpr std::uint64_t kLongCallUs = 50;  // waking another thread for the P costs 20 to 50 us
 constexpr unsigned kLooksForProcessor = 32;
 
 // Type 2 spinner (A24): an M without a P looks for one, briefly: its goroutine could go on without a queue.
@@ -39,8 +41,17 @@ void serve_others_first(const Goroutine* g) noexcept {
   if ((g->flags & kGLocked) == 0) give_way();
 }
 
+// The call was timed: was it worth giving the P away at once, or would it have been?
+__attribute__((noinline)) void judge_timed_call(Goroutine* g, const Machine& m) noexcept {
+  const bool was_long = os::ticks() - m.call_began >= os::us_to_ticks(kLongCallUs);
+  g->habits.long_calls = was_long ? kLongCallsMax : static_cast<std::uint8_t>(g->habits.long_calls - 1);
+}
+
 __attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m, bool unannounced) noexcept {
-  g->habits.long_calls = kPredictMax;
+  if (g->habits.long_calls > 0)
+    judge_timed_call(g, m);
+  else
+    g->habits.long_calls = kLongCallSuspected;
   if (scheduler.exiting.load_acquire()) stay_out_of_the_way();  // pairs: exiting
   // in_call is given up last: until then the deadlock check sees that somebody is on the way.
   const std::int32_t index = look_for_processor();
@@ -71,9 +82,7 @@ __attribute__((noinline)) void hand_off_at_once(Processor& p, std::uint64_t word
   hand_off(p, Waker::kBlocks);
 }
 
-}  // namespace
-
-void leave_processor_in_call(Machine& m, Goroutine* g) noexcept {
+__attribute__((always_inline)) inline void leave_in_call(Machine& m, Goroutine* g) noexcept {
   Processor& p = *m.p;
   transition(g, GStatus::kRunning, GStatus::kInCall);
   m.call_p = &p;
@@ -84,13 +93,16 @@ void leave_processor_in_call(Machine& m, Goroutine* g) noexcept {
   p.word.store_release(m.call_word);  // pairs: processor.word
 }
 
+}  // namespace
+
+void leave_processor_in_call(Machine& m, Goroutine* g) noexcept { leave_in_call(m, g); }
+
 namespace {
 
 __attribute__((always_inline)) inline void give_up_call(Processor& p, std::uint64_t word, bool is_long) noexcept {
   if (WEFT_UNLIKELY(is_long)) {
     hand_off_at_once(p, word);
-  } else if (WEFT_UNLIKELY(scheduler.sysmon_slow.load_relaxed()) &&
-             (p.slot.look() || scheduler.policy->backlog(p) > 0)) {
+  } else if (WEFT_UNLIKELY(scheduler.sysmon_slow.load_relaxed()) && (p.slot.look() || policy().load(p).any() || !scheduler.inject.empty())) {
     hooks.poke_sysmon();  // there is work behind this call: two looks at a slow pace would be too late
   }
 }
@@ -99,14 +111,25 @@ __attribute__((always_inline)) inline void give_up_call(Processor& p, std::uint6
 
 void give_up_predicted_call(Processor& p, std::uint64_t word, bool is_long) noexcept { give_up_call(p, word, is_long); }
 
+// A call of a goroutine that is being sampled, or whose calls are timed.
+static __attribute__((noinline)) void enter_watched_call(Goroutine* g, Machine& m) noexcept {
+  Processor& p = *m.p;
+  close_sample(g);  // a goroutine in a call keeps its P from others, but it does not compute
+  if (g->habits.long_calls > 0) m.call_began = os::ticks();
+  leave_processor_in_call(m, g);
+  WEFT_DELAY_SITE("call.entered");
+  give_up_call(p, m.call_word, predicts_long_call(*g));
+}
+
 void enter_call() noexcept {
   Goroutine* g = os::current_g();
   Machine& m = *os::current_m();
   Processor& p = *m.p;
   p.counters.bump(Counter::kCalls);
-  leave_processor_in_call(m, g);
+  if (WEFT_UNLIKELY(g->ready_at != 0 || g->habits.long_calls != 0)) return enter_watched_call(g, m);
+  leave_in_call(m, g);
   WEFT_DELAY_SITE("call.entered");
-  give_up_call(p, m.call_word, predicts_long_call(*g));
+  give_up_call(p, m.call_word, false);
 }
 
 void leave_call(bool unannounced) noexcept {
@@ -120,7 +143,7 @@ void leave_call(bool unannounced) noexcept {
     m.p = &p;
     os::set_current_p(&p);
     transition(g, GStatus::kInCall, GStatus::kRunning);
-    if (g->habits.long_calls > 0) --g->habits.long_calls;
+    if (WEFT_UNLIKELY(g->habits.long_calls > 0)) return judge_timed_call(g, m);
     return;
   }
   leave_without_processor(g, m, unannounced);

@@ -7,12 +7,18 @@
 //            whoever wins the exchange of that word.
 //   Leave    one CAS takes it back. Somebody was faster (sysmon after two looks, or a stopped world): take an idle P, or queue
 //            the goroutine and sleep. If a P waits for a thread that cannot be had, queue it too, and serve that P.
-//   Predict  a goroutine whose last calls were long gives its P away at once; short calls never wake a thread.
+//   Predict  A goroutine whose last calls were long gives its P away at once; short calls never wake a thread. A call that
+//            lost its P makes its goroutine suspected, and the next call is timed. A call of 50 us or more is long: it pays
+//            for waking another thread. Calls that gave their P away are timed, too, so that a wrong prediction ends.
 //   Orders   enter: word release  -- taker: CAS acquire;  taker: new word release -- leave: CAS acquire   (processor.word)
 namespace weft::sched {
 
+// Habits::long_calls. 0: calls were short, or nothing is known. From kLongCallSuspected on, calls are timed. Above it, the
+// next call is predicted to be long.
+inline constexpr std::uint8_t kLongCallSuspected = 1, kLongCallsMax = 3;
+
 // The next call of this goroutine will be long, if it goes on as before.
-inline bool predicts_long_call(const Goroutine& g) noexcept { return g.habits.long_calls >= 2; }
+inline bool predicts_long_call(const Goroutine& g) noexcept { return g.habits.long_calls > kLongCallSuspected; }
 
 // On a goroutine with a P. Until leave_call() the thread counts as a plain one: current_p() is null.
 void enter_call() noexcept;

@@ -86,13 +86,17 @@ void lease_by_site(Goroutine* g) noexcept {
   lease_processor();
 }
 
+void judge_lease(Machine& m) noexcept {
+  m.leased.store_relaxed(false);
+  judge(os::current_g(), m.lease_usage, os::thread_usage());
+}
+
 void end_lease(Machine& m) noexcept {
   Goroutine* g = os::current_g();
-  m.leased.store_relaxed(false);
+  judge_lease(m);
   no_longer_exiled(m);
   end_hold(m);
   scheduler.exiles.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
-  judge(g, m.lease_usage, os::thread_usage());
   const std::uint8_t long_calls = g->habits.long_calls;
   leave_call(true);
   g->habits.long_calls = long_calls;  // says nothing about its announced calls

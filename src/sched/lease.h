@@ -41,6 +41,9 @@ inline void lease_at_start(Goroutine* g) noexcept {
 // The current goroutine has a lease: it gets a P, and its habit is judged. May switch.
 void end_lease(Machine& m) noexcept;
 
+// The same without a P: the habit alone is judged, and the lease is over.
+void judge_lease(Machine& m) noexcept;
+
 // For operations that work without a P: spawning need not end a lease.
 inline bool has_lease() noexcept {
   const Machine* m = os::current_m();

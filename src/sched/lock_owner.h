@@ -22,6 +22,7 @@ class BasicLockOwner {
   void set_number(std::uint32_t number) noexcept { owns_ = static_cast<Habit>(number << 1 | kBiased); }
 
   typename Atomics::template atom<void*> window{nullptr};  // the lock or flag it is about to take as its own
+  typename Atomics::template atom<std::uint32_t> lock_uses{0};  // of biased locks, by this thread (retreat_trial.h)
 
  private:
   Habit owns_ = kBiased;  // nobody's: no lock has it

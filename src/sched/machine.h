@@ -79,6 +79,7 @@ struct alignas(base::kCacheLine) Machine {
   std::uint32_t call_count = 0;
   std::uint32_t nested_calls = 0;
   std::uint64_t call_word = 0;  // the P's word while in a call
+  std::uint64_t call_began = 0;  // ticks, of a call that is timed (handoff.h)
   Processor* call_p = nullptr;
   const void* call_frame = nullptr;  // of the function that entered the call, for dumps
   const void* call_pc = nullptr;
@@ -99,7 +100,6 @@ struct alignas(base::kCacheLine) Machine {
   base::Atom<bool> leased{false};  // the same, and sysmon takes that P only if the thread sleeps (lease.h)
   base::Atom<bool> probed{false};  // the signal on its way asks whether the thread sleeps (plain_call_watch.h)
   Hold hold;                       // whether that must stand still
-  base::Atom<std::int64_t> call_since_ns{0};
   base::Atom<bool> alive{false};
   std::uint32_t id = 0;
   pid_t tid = 0;

@@ -8,6 +8,7 @@ constexpr std::uint32_t kMostOwners = 4096;  // who comes later locks as others 
 static_assert(kMostOwners <= LockOwner::kNumbers);
 
 constinit base::Atom<LockOwner*> owners[kMostOwners];
+constinit base::Atom<std::uint32_t> last_owner{0};
 
 }  // namespace
 
@@ -15,6 +16,14 @@ void MachineOwners::enroll(Machine& m) noexcept {
   if (m.id >= kMostOwners) return;
   m.lock_owner.set_number(m.id);
   owners[m.id].store_release(&m.lock_owner);  // pairs: lock.owner
+  if (m.id > last_owner.load_relaxed()) last_owner.store_relaxed(m.id);  // under the machines' lock; a hint for readers
+}
+
+std::uint32_t MachineOwners::uses_of_all() noexcept {
+  std::uint32_t sum = 0;
+  for (std::uint32_t i = 0, last = last_owner.load_relaxed(); i <= last; ++i)
+    if (const LockOwner* owner = owners[i].load_acquire()) sum += owner->lock_uses.load_relaxed();  // pairs: lock.owner
+  return sum;
 }
 
 const LockOwner* MachineOwners::find(LockOwner::Habit biased) noexcept {

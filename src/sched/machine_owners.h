@@ -26,6 +26,10 @@ struct MachineOwners : PacedBarrier {
   }
   static const Owner* find(Owner::Habit biased) noexcept;
   static void note_meeting() noexcept { sched::note_meeting(); }
+  // Only its own thread writes it.
+  static void note_use(Owner& self) noexcept { self.lock_uses.store_relaxed(self.lock_uses.load_relaxed() + 1); }
+  // Of all Ms so far; wraps.
+  static std::uint32_t uses_of_all() noexcept;
   static std::uint64_t begin_wait() noexcept { return os::ticks(); }
   static void note_wait(std::uint64_t begin) noexcept { note_sharing_loss(begin); }
 

@@ -18,6 +18,7 @@
 #include "sched/handoff.h"
 #include "sched/hooks.h"
 #include "sched/machine_owners.h"
+#include "sched/processor_work.h"
 #include "sched/timer_watch.h"
 #include "sched/trace_points.h"
 #include "sched/world.h"
@@ -52,7 +53,7 @@ void wait_for_locked_goroutine(Machine& m) noexcept {
   if (m.p != nullptr) {
     const Runnable handed = m.handed;
     m.handed = Runnable();
-    if (handed) scheduler.policy->ready(*m.p, handed, Hint::kYield);
+    if (handed) policy().ready(*m.p, handed, Why::kReturned);
     hand_off(release_processor(m), Waker::kBlocks);
   }
   scheduler.locked_machines.fetch_add_relaxed(1);  // statistics and the thread-limit check
@@ -95,7 +96,7 @@ void machine_loop(Machine& m) noexcept {
     Runnable next = m.handed;
     m.handed = Runnable();
     if (WEFT_UNLIKELY(m.p->attention.load_relaxed() != 0)) {
-      if (next) scheduler.policy->ready(*m.p, next, Hint::kYield);
+      if (next) policy().ready(*m.p, next, Why::kReturned);
       // A thread with a locked goroutine never goes to the idle list: it waits for that goroutine alone.
       if (!attend(m) || m.locked_g != nullptr) continue;
       next = Runnable();  // the search begins with due timers
@@ -112,7 +113,7 @@ void machine_loop(Machine& m) noexcept {
 
 void retire_machine(Machine& m) noexcept {
   if (m.p != nullptr) {
-    if (m.handed) scheduler.policy->ready(*m.p, m.handed, Hint::kYield);
+    if (m.handed) policy().ready(*m.p, m.handed, Why::kReturned);
     hand_off(release_processor(m), Waker::kBlocks);
   }
   os::set_current_m(nullptr);
@@ -330,8 +331,7 @@ bool start_machine(Processor& p, bool spinning, Runnable handed, Waker waker) no
   count(os::current_p(), Counter::kThreadsThrottled);
   if (handed) scheduler.inject.push(handed);
   if (spinning) scheduler.idle.stop_spinning();
-  // Nobody looks into the slot of an idle P.
-  if (const Runnable slotted = p.slot.take()) scheduler.inject.push(slotted);
+  give_everything_back(p);  // thieves see neither the slot of an idle P nor what its policy hides
   // In this order: sysmon takes the wish first and looks for an idle P then.
   scheduler.idle.push(p.id, false, maxprocs());
   scheduler.thread_wanted.store_release(true);  // pairs: thread.wanted
@@ -364,8 +364,7 @@ void wake_one(Processor* p) noexcept {
     WEFT_DELAY_SITE("wake.popped");
     WEFT_DCHECK(scheduler.idle.look().spinning() <= maxprocs(), "spinning Ms never outnumber Ps (S3)");
     Runnable handed;
-    if (scheduler.policy->hands_off())
-      handed = scheduler.policy->next(target);  // the waker chooses what the woken M runs
+    if (policy().hands_off()) handed = policy().next(target, Runnable()).what;  // the waker chooses what the woken M runs
     if (!handed) {
       start_machine(target, true);
       return;
@@ -433,14 +432,13 @@ void make_idle(Processor& p) noexcept {
 void hand_off(Processor& p, Waker waker) noexcept {
   if (stop_if_world_stops(p)) return;
   count(os::current_p(), Counter::kHandoffs);
-  const bool has_work =
-      scheduler.policy->backlog(p) > 0 || p.slot.look() || !scheduler.inject.empty() || !p.inbox.empty();
+  const bool work_waits = has_work(p) || !scheduler.inject.empty();
   // Timers need somebody who sleeps until they are due.
   const bool needs_watcher = p.timers.next_ns() != TimerHeap::kNever && scheduler.poller.m.load_relaxed() == nullptr &&
                              scheduler.passive.m.load_relaxed() == nullptr;
   // So do descriptors (N1).
   const bool needs_look = network_unwatched_for(0) && scheduler.passive.m.load_relaxed() == nullptr;
-  if (has_work || needs_watcher || needs_look) {
+  if (work_waits || needs_watcher || needs_look) {
     // The caller may compute in its call instead of sleeping. While there may be a CPU to spare, the kernel finds it.
     const bool crowded = scheduler.idle.look().idle() == 0 && os::allowed_cpu_count() <= static_cast<int>(maxprocs());
     start_machine(p, false, Runnable(), crowded ? waker : Waker::kIndifferent);
@@ -450,7 +448,7 @@ void hand_off(Processor& p, Waker waker) noexcept {
 }
 
 bool work_exists(const Processor* except) noexcept {
-  return !scheduler.inject.empty() || !scheduler.idle_priority.empty() || scheduler.policy->has_stealable_work(except);
+  return !scheduler.inject.empty() || !scheduler.idle_priority.empty() || processors_offer_work(except);
 }
 
 }  // namespace weft::sched

@@ -1,55 +1,120 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
-#include "sched/processor.h"
 #include "sched/runnable.h"
 
-// The questions the mechanism asks of a scheduling policy: where work goes, what is next, what a thief may take.
-//   Split    moving goroutines between queues is the policy's; parking, waking, timers, blocking calls, stopping the world
-//            and locked threads are the mechanism's. A policy never blocks and never wakes anybody.
-//   Live     set_policy() stops the world, drains the old policy into a list and injects it into the new one.
+// The seam between mechanism and policy.
+//   Split     A policy decides where runnable work waits, what a P runs next, and what a thief takes. The mechanism switches,
+//             wakes, steals at the right moment, and sees to timers, the global queue, blocking calls, preemption and stops of
+//             the world.
+//   State     A policy owns what it keeps of each P: it makes that in attach() and finds it by Processor::id. It must not be
+//             given back while the process lives, because observers may still look at it.
+//   Slot      Every P has a slot for what should run next. A policy that uses it grants runs out of it: next() sets
+//             Processor::slot_runs. While the grant lasts, the mechanism puts a woken goroutine into the empty slot and runs
+//             what is in there without asking the policy. The mechanism also lets thieves empty a slot whose P has not moved
+//             for a while. A policy that never grants runs never sees the slot used.
+//   Mechanism counts dispatches and time slices, samples how long goroutines run (Processor::average_ns), gives the global queue
+//             its turn (`due`), and applies the wake rule to what was offered. A policy never blocks and never wakes.
+//   Callers   owner: the M that holds p, or whoever holds a P without an M. anybody: any thread, at any time; the answer may be
+//             old. stopped: the world stands still, or nobody uses p yet.
+//   Add one   tests/support/round_robin.cc is a whole policy on one page.
 namespace weft::sched {
 
-enum class PolicyKind : std::uint8_t { kClassic, kGlobal, kBatch };
+struct Processor;
 
 // Why something becomes runnable.
-enum class Hint : std::uint8_t {
-  kSpawn,
-  kWake,
-  kYield,    // behind everything else that has started
-  kInTurn,   // behind everything else in the order of arrival, started or not
-  kVisible,  // where thieves see it at once: the waker is known to compute on
+enum class Why : std::uint32_t {
+  kSpawn,      // a new record
+  kWake,       // woken by the goroutine os::current_g(), if any; wait_object and wait_reason say through what
+  kUnlock,     // the same, because it gets a lock
+  kTimer,      // its time has come, or it takes its turn with sleepers
+  kNetwork,    // its descriptor is ready
+  kYield,      // it lets others go first
+  kPreempted,  // its time slice is over
+  kInjected,   // it comes from the global queue
+  kReturned,   // it was chosen and could not run, or another P gave it away
 };
 
-// Where it went, so that the mechanism knows whom to wake.
-enum class Placed : std::uint8_t {
-  kSlot,   // runs next on this P: another core is rarely worth waking
-  kQueue,  // waits behind other work: an idle core should have it
+// What else is known of it.
+enum class Known : std::uint32_t {
+  kNothing,
+  kWakerGoesOn,  // the goroutine that woke or started it computes on, as far as is known: thieves should see it at once
+  kRunsBriefly,  // kTimer: a single sleeper that does little, such as a ticker
+};
+
+enum class Place : std::uint8_t {
+  kNext,     // in the slot: it runs next here, and another core is rarely worth waking
+  kHidden,   // no thief can take it now
+  kOffered,  // thieves can take it: the mechanism applies the wake rule
+};
+
+struct Pick {
+  Runnable what;             // nothing: the P is out of work
+  std::size_t offered = 0;  // next() has moved so much hidden work to where thieves can take it
+};
+
+// What waits on one P, without its slot.
+struct Load {
+  std::uint32_t offered = 0, hidden = 0;
+  std::uint32_t all() const noexcept { return hidden + offered; }
+  bool any() const noexcept { return (hidden | offered) != 0; }
+};
+
+enum class Effort : std::uint8_t { kUsual, kDesperate };
+
+struct Theft {
+  Runnable what;
+  Processor* ask = nullptr;  // hidden work has waited long on this P: the mechanism asks it to give way
+};
+
+// Visits runnable work, in no order.
+struct Visitor {
+  void (*call)(void* context, Runnable);
+  void* context;
+  void operator()(Runnable runnable) const { call(context, runnable); }
 };
 
 class Policy {
  public:
   virtual ~Policy() = default;
-  virtual PolicyKind kind() const noexcept = 0;
+  virtual std::string_view name() const noexcept = 0;
 
-  // Owner of p. Makes it runnable.
-  virtual Placed ready(Processor& p, Runnable runnable, Hint hint) noexcept = 0;
-  // Owner of p. What to run now; none: p is out of work.
-  virtual Runnable next(Processor& p) noexcept = 0;
-  // Owner of thief. Takes work of other Ps. `desperate`: also what an ordinary thief leaves alone (slots of Ps whose tick is
-  // still seen_ticks[id]).
-  virtual Runnable steal(Processor& thief, bool desperate, const std::uint32_t* seen_ticks) noexcept = 0;
-  // Anybody: is there work that p could take? Re-check after giving up a P, deadlock test.
-  virtual bool has_stealable_work(const Processor* except) const noexcept = 0;
-  // Length of what waits on p (without the slot): for the wake rule and statistics.
-  virtual std::uint32_t backlog(const Processor& p) const noexcept = 0;
-  // World stopped (or p about to disappear): everything p holds.
+  // Stopped. p is used from now on, or again. False: no memory.
+  virtual bool attach(Processor& p) noexcept = 0;
+  // Owner. Takes all that the policy keeps on p: because p disappears, the policy changes, or p gets no thread.
   virtual void drain(Processor& p, RunnableList& out) noexcept = 0;
-  // Does the waker choose what the woken M runs (the hand-off of the pre-1.1 scheduler)?
+
+  // Owner. Makes it runnable.
+  virtual Place ready(Processor& p, Runnable runnable, Why why, Known known = Known::kNothing) noexcept = 0;
+  // Owner. The same for several, in their order. Returns kOffered if any of them is.
+  virtual Place ready_all(Processor& p, const Runnable* several, std::size_t count, Why why) noexcept;
+  // Owner. What p runs now. `due`: the oldest of the global queue, whose turn has come; it must be returned or kept.
+  virtual Pick next(Processor& p, Runnable due) noexcept = 0;
+  // Owner of thief. Takes work that others offer. kDesperate: nothing was found for a while; seen_ticks has each P's tick of
+  // then, so a P whose tick is still the same has not moved.
+  virtual Theft steal(Processor& thief, Effort effort, const std::uint32_t* seen_ticks) noexcept = 0;
+
+  // Anybody. Does any P but `except` offer work? Asked again after a full fence before an M sleeps.
+  virtual bool offers(const Processor* except) const noexcept = 0;
+  // Anybody.
+  virtual Load load(const Processor& p) const noexcept = 0;
+  // Owner. How many more can wait on p before some have to go to the global queue.
+  virtual std::uint32_t room(const Processor& p) const noexcept = 0;
+  // With p standing still: for dumps.
+  virtual void visit(const Processor& p, Visitor visitor) const noexcept = 0;
+
+  // Anybody (sysmon). How long p's goroutine may run while others wait.
+  virtual std::int64_t slice_ns(const Processor& p) const noexcept;
+  // Sysmon, at each of its looks. Returns a P that should give way now, or none.
+  virtual Processor* tick(std::int64_t now_ns) noexcept;
+
+  // Does the waker choose what the woken M runs (the hand-off of the scheduler that Go had before 1.1)?
   virtual bool hands_off() const noexcept { return false; }
-  // Does ready() put what wakes up into the P's slot whenever that is empty?
-  virtual bool fills_slot() const noexcept { return false; }
+  // False: all work waits in the global queue, so that a P has nothing to give to another.
+  virtual bool keeps_work_on_processors() const noexcept { return true; }
 };
 
 }  // namespace weft::sched

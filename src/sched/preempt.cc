@@ -254,10 +254,14 @@ void on_preempt_signal(void* ucontext) noexcept {
   if (!asleep && may_stand_still(*m, g, walk, ucontext)) stay_until_its_turn(*m, ucontext);
 }
 
-void ask_for_loan(Processor& p) noexcept {
-  scheduler.loan_wanted.store_relaxed(true);
+void request_preemption(Processor& p) noexcept {
   p.attention.fetch_or_acq_rel(kAttentionPreempt);  // pairs: attention
   ask_to_give_way(p);
+}
+
+void ask_for_loan(Processor& p) noexcept {
+  scheduler.loan_wanted.store_relaxed(true);
+  request_preemption(p);
 }
 
 std::int64_t cpu_time_of_machine(const Processor& p) noexcept {
@@ -299,6 +303,17 @@ Processor* return_from_exile() noexcept {
   leave_call(true);
   g->habits.long_calls = long_calls;  // computing says nothing about its calls
   return os::current_p();
+}
+
+bool exile_enters_call() noexcept {
+  Machine* m = os::current_m();
+  if (m == nullptr || !m->exiled.load_relaxed() || m->nested_calls > 0) return false;
+  if (m->leased.load_relaxed()) judge_lease(*m);
+  no_longer_exiled(*m);
+  end_hold(*m);
+  scheduler.exiles.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
+  m->call_began = os::ticks();
+  return true;
 }
 
 void offer_to_be_asked(Machine& m, volatile std::uint32_t* flag) noexcept {

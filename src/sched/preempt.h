@@ -48,6 +48,8 @@ std::uintptr_t entry_of_goroutines() noexcept;
 bool runs_goroutine(const Processor& p) noexcept;
 // Any thread. The P's attention is set.
 void ask_to_give_way(Processor& p) noexcept;
+// Any thread. Sets it, and asks.
+void request_preemption(Processor& p) noexcept;
 // The M that runs p is asked by signal whether it sleeps in a system call; if so, its goroutine becomes an exile. No attention is needed.
 bool probe_by_signal(Processor& p) noexcept;
 // The M that runs p is asked by signal; false: there are too many exiles already, or nobody runs it.
@@ -73,6 +75,9 @@ void withdraw_offer(Machine& m) noexcept;
 bool count_exile() noexcept;
 // An exile comes back: it has a P again, perhaps on another thread. Null: this is no exile.
 Processor* return_from_exile() noexcept;
+// An exile announces a call: it is a goroutine in a call from now on, whose P others may have taken already. False: this is
+// no exile. Nobody holds it then, because its return needs a P.
+bool exile_enters_call() noexcept;
 // The current P, for code that a goroutine calls.
 inline Processor* own_processor() noexcept {
   Processor* p = os::current_p();

@@ -10,22 +10,18 @@
 #include "sched/inbox.h"
 #include "sched/next_slot.h"
 #include "sched/paced_barrier.h"
-#include "sched/record_deque.h"
-#include "sched/run_queue.h"
+#include "sched/runnable.h"
 #include "sched/sharing_meter.h"
 #include "sched/status.h"
 #include "sched/timer_heap.h"
-#include "sched/turn.h"
 
 // P: the right to run goroutine code, with everything hot.
 //   Owner     the M it is wired to (m->p == this), which alone touches the fields of the first part.
 //   Shared    slot, queues, timers, attention and word, each with the rule stated beside it.
 namespace weft::sched {
 
-inline constexpr std::uint32_t kRunQueueCapacity = 256;
-inline constexpr std::uint32_t kLookahead = 8;  // records and goroutines that are fetched from memory before their turn
-inline constexpr std::int64_t kDequeCapacity = 256;
-inline constexpr std::uint32_t kGlobalInterval = 61;  // D01: every 61st pick, or earlier, looks at the global queue first
+inline constexpr std::uint32_t kLookahead = 8;   // records and goroutines that are fetched from memory before their turn
+inline constexpr std::uint32_t kTurnLimit = 61;  // dispatches, at most, between two turns of the global queue (next_run.h)
 
 // Requests from others; the owner sees them at its next scheduling point.
 enum Attention : std::uint32_t {
@@ -55,10 +51,9 @@ struct alignas(base::kCacheLine) Processor {
   Machine* m = nullptr;
   Machine* last_m = nullptr;  // A54: whom it last ran with
   base::Random random;
-  std::uint32_t until_global = kGlobalInterval;
-  std::uint32_t global_interval = kGlobalInterval;  // what until_global began with
-  std::uint32_t alternate = 0;
-  Turn turn;  // apart from until_global: neighbours would be changed by a vector, which is slower
+  std::uint32_t slot_runs = 0;  // so many dispatches more out of the slot before the policy is asked (policy.h)
+  std::uint32_t turn_tick = 0;  // `tick` at the last turn of the global queue
+  std::uint32_t turn_interval = kTurnLimit;  // dispatches until its next one
   static constexpr std::uint32_t kUnknownAverage = 1'000'000;  // taken for much until something is known
   base::Atom<std::uint32_t> average_ns{
       kUnknownAverage};  // time between dispatches, sampled every 61st; thieves look at it, too
@@ -77,13 +72,13 @@ struct alignas(base::kCacheLine) Processor {
   std::uint64_t next_id = 0, id_limit = 0;       // goroutine ids are dealt to Ps in ranges
   SpawnRecord* recent_records[kLookahead] = {};  // the last given (record_pool.h)
 
-  void* policy_state = nullptr;
   CounterSet counters;
 
   // --- shared ---
-  alignas(base::kCacheLine) base::Atom<std::uint32_t> tick{
-      0};                                   // owner bumps at each dispatch; thieves see whether it moves
-  base::Atom<std::uint32_t> slice_tick{0};  // the same, but not for a slot run, which inherits the time slice
+  // The owner moves it at each dispatch; thieves see whether it moves.
+  alignas(base::kCacheLine) base::Atom<std::uint32_t> tick{0};
+  // Moves when the policy is asked: the runs that it grants out of the slot share a time slice.
+  base::Atom<std::uint32_t> slice_tick{0};
   base::Atom<std::uint32_t> watch{0};
   base::Atom<std::uint32_t> attention{0};
   NextSlot<base::StdAtomics, Runnable, SlotFences> slot;
@@ -92,9 +87,7 @@ struct alignas(base::kCacheLine) Processor {
   // another M in a call is never mistaken for the first one's.
   alignas(base::kCacheLine) base::Atom<std::uint64_t> word{0};
 
-  RunQueue<Runnable, kRunQueueCapacity> queue;
-  RecordDeque<Runnable, kDequeCapacity> deque;
-  alignas(base::kCacheLine) Inbox<Runnable, RunnableLinks> inbox;  // A53
+  alignas(base::kCacheLine) Inbox<Runnable, RunnableLinks> inbox;  // work that other Ps have given to this one
   TimerHeap timers;
   trace::Mark mark;
 

@@ -3,6 +3,10 @@
 
 #include "os/clock.h"
 #include "sched/dispatch.h"
+#include "sched/hooks.h"
+#include "sched/machine_owners.h"
+#include "sched/machines.h"
+#include "sched/processor_work.h"
 #include "sched/scheduler.h"
 #include "sched/victim_order.h"
 
@@ -11,14 +15,32 @@ namespace {
 
 constexpr std::int64_t kShortNs = 200'000;  // of those that tests ask for
 
+// Every window has lost too much for so long that it is known how much gets done with this P.
+bool is_suspected_for_long(Processor& p, std::int64_t now) noexcept {
+  if (now < scheduler.no_retreat_before_ns.load_relaxed()) return false;  // trials have been wrong of late
+  if (p.sharing.suspected_ns() == 0) p.sharing.suspect(now, MachineOwners::uses_of_all());
+  return now - p.sharing.suspected_ns() >= RetreatTrial::kBeforeNs;
+}
+
 __attribute__((noinline)) void judge(Processor& p) noexcept {
   const std::int64_t now = os::now_ns();
   const bool loses = p.sharing.judge(now, p.retreat.was_just_on(now));
-  if (!loses && scheduler.settings.retreats != Retreats::kAlways) return;
   if (scheduler.settings.retreats == Retreats::kNever) return;
-  // One queue for all: there is nothing to give away.
-  if (maxprocs() == 1 || scheduler.policy->kind() == PolicyKind::kGlobal) return;
-  p.attention.fetch_or_acq_rel(kAttentionRetreat);  // pairs: attention
+  if (maxprocs() == 1 || !policy().keeps_work_on_processors()) return;
+  const bool always = scheduler.settings.retreats == Retreats::kAlways;
+  if (always || (loses && is_suspected_for_long(p, now)))
+    p.attention.fetch_or_acq_rel(kAttentionRetreat);  // pairs: attention
+}
+
+// False: nothing is suspected any more, or another P's retreat is being judged.
+bool begin_trial(Processor& p, std::int64_t now) noexcept {
+  Processor* none = nullptr;
+  if (p.sharing.suspected_ns() == 0) return false;
+  p.retreat.before = {MachineOwners::uses_of_all() - p.sharing.uses_then(), now - p.sharing.suspected_ns()};
+  p.sharing.forget();
+  if (!scheduler.retreat_on_trial.cas_acq_rel(none, &p)) return false;  // pairs: retreat.trial
+  hooks.poke_sysmon();
+  return true;
 }
 
 // One that runs goroutines, and has not retreated itself. A hint: a P that goes idle meanwhile is found by the look that follows.
@@ -50,14 +72,32 @@ void retreat(Processor& p) noexcept {
   const std::int64_t now = os::now_ns();
   Processor* host = choose_host(p, now, p.random.next());
   if (host == nullptr) return;
+  const bool always = scheduler.settings.retreats == Retreats::kAlways;
+  if (!always && !begin_trial(p, now)) return;
   p.retreat.begin(now);
-  if (scheduler.settings.retreats == Retreats::kAlways) p.retreat.end_at(now + kShortNs);
+  if (always) p.retreat.end_at(now + kShortNs);
   p.counters.bump(Counter::kRetreats);
   RunnableList work;
-  scheduler.policy->drain(p, work);
+  take_everything(p, work);
   if (work.empty()) return;
   while (const Runnable runnable = work.pop()) host->inbox.push(runnable);
   wake_for_queued_work(&p);  // the host may have gone idle: then somebody else looks, or we do (keeps_apart)
+}
+
+std::int64_t look_at_retreat(RetreatTrial& trial, std::int64_t now) noexcept {
+  Processor* p = scheduler.retreat_on_trial.load_acquire();  // pairs: retreat.trial
+  if (p == nullptr) return os::kForever;
+  if (!trial.is_on()) trial.begin(now, p->retreat.before);
+  const RetreatTrial::Verdict verdict = trial.look(now, MachineOwners::uses_of_all());
+  if (verdict == RetreatTrial::Verdict::kNone) return trial.next_look_ns();
+  if (verdict == RetreatTrial::Verdict::kWrong) {
+    scheduler.no_retreat_before_ns.store_relaxed(now + trial.pause_ns());
+    p->retreat.take_back(now);
+    scheduler.passive_apart_ns.store_relaxed(0);  // called back
+    wake_passive(nullptr);
+  }
+  scheduler.retreat_on_trial.store_release(nullptr);  // pairs: retreat.trial
+  return os::kForever;
 }
 
 bool keeps_apart(const Processor& p) noexcept {
@@ -67,7 +107,7 @@ bool keeps_apart(const Processor& p) noexcept {
 
 bool outweighs_sharing(const Processor& p) noexcept {
   constexpr std::uint32_t kLongRunNs = SharingMeter::kMeetingNs * SharingMeter::kMostLost;
-  return p.average_ns.load_relaxed() >= kLongRunNs && scheduler.policy->backlog(p) > 0;
+  return p.average_ns.load_relaxed() >= kLongRunNs && policy().load(p).offered > 0;
 }
 
 }  // namespace weft::sched

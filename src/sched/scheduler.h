@@ -62,8 +62,6 @@ struct Settings {
   std::optional<bool> early_timers;  // os/early_timer.h; by default where it pays
 };
 
-enum class Role : std::uint8_t { kPoller, kPassive };
-
 // An M that sleeps with a deadline on behalf of timers; whoever adds one that is due before until_ns interrupts it.
 struct Watcher {
   base::Atom<Machine*> m{nullptr};
@@ -72,14 +70,13 @@ struct Watcher {
 
 struct Scheduler {
   // --- read-mostly ---
-  Policy* policy = nullptr;
+  base::Atom<Policy*> policy{nullptr};  // changes only while the world is stopped
   Settings settings;
   Starvation starvation;
   std::uintptr_t guard_distance = 0;             // from a G with a default stack down to its guard (preempt.h)
   base::Atom<int> preempt_signal{0};             // 0: none, or the system refuses to send it
   base::Atom<std::uint32_t> processors_made{0};  // at most so many have ever been in use; their counters still count
   base::Atom<std::uint32_t> maxprocs{0};         // changes only while the world is stopped
-  bool wakes_fill_slot = false;  // the policy puts what wakes up into an empty slot, always: nobody need ask it
   Processor* processors[kMaxProcessors] = {};
   base::Atom<bool> started{false};
   base::Atom<bool> forked{false};   // the child of a fork: there is no runtime here, and never will be
@@ -103,6 +100,8 @@ struct Scheduler {
   CounterSet shared_counters;  // bumped with add() by threads without a P
   alignas(base::kCacheLine) base::Atom<std::uint64_t> next_id_range{1};
   Watcher poller, passive;
+  base::Atom<Processor*> retreat_on_trial{nullptr};  // sysmon judges whether it was right to retreat (retreat_trial.h)
+  base::Atom<std::int64_t> no_retreat_before_ns{0};
   base::Atom<std::int64_t> passive_apart_ns{0};  // the passive M's P has retreated, and is called back not before; 0: it has not
   alignas(base::kCacheLine) NetworkWatch network;
 
@@ -142,11 +141,14 @@ struct Scheduler {
 // One per process; constant-initialised, so that it can be used before and after main.
 extern Scheduler scheduler;
 
+// Acquire: observers that see a policy see what it keeps of each P.
+inline Policy& policy() noexcept { return *scheduler.policy.load_acquire(); }  // pairs: policy
+
 // Acquire: who sees a number of Ps sees them made.
 inline std::uint32_t maxprocs() noexcept { return scheduler.maxprocs.load_acquire(); }  // pairs: maxprocs
 
 // Brings up Ps, sysmon's hooks and the first threads. Called once, by the runtime layer.
-void start_scheduler(Policy* policy, std::uint32_t maxprocs);
+void start_scheduler(Policy& first, std::uint32_t maxprocs);
 
 inline void count(Processor* p, Counter counter, std::uint64_t by = 1) noexcept {
   if (p != nullptr) {

@@ -8,7 +8,11 @@
 #include "sched/dispatch.h"
 #include "sched/hooks.h"
 #include "sched/machine_sleep.h"
+#include "sched/left_behind.h"
 #include "sched/machines.h"
+#include "sched/next_run.h"
+#include "sched/preempt.h"
+#include "sched/processor_work.h"
 #include "sched/retreat.h"
 #include "sched/spawn.h"
 #include "sched/timer_watch.h"
@@ -95,7 +99,7 @@ bool run_due_timers(Processor& p) noexcept {
   if (next == TimerHeap::kNever) return false;
   const std::int64_t now = os::now_ns();
   if (next > now) return false;
-  const bool had_work = p.slot.look() || scheduler.policy->backlog(p) > 0;
+  const bool had_work = has_work(p);
   RunnableList woken;
   std::uint32_t fired = 0;
   for (std::uint32_t i = 0, n = maxprocs(); i < n && fired < TimerHeap::kBatch; ++i) {
@@ -111,15 +115,20 @@ bool run_due_timers(Processor& p) noexcept {
 
 Runnable steal(Processor& p, bool desperate, const Ticks* seen) noexcept {
   p.counters.bump(Counter::kStealsTried);
-  const Runnable stolen = scheduler.policy->steal(p, desperate, seen != nullptr ? seen->at : nullptr);
+  const Effort effort = desperate ? Effort::kDesperate : Effort::kUsual;
+  const Theft theft = policy().steal(p, effort, seen != nullptr ? seen->at : nullptr);
+  if (WEFT_UNLIKELY(theft.ask != nullptr)) request_preemption(*theft.ask);
+  Runnable stolen = theft.what;
+  if (!stolen) stolen = take_from_inboxes(p);
+  if (!stolen && desperate) stolen = take_from_aged_slots(p, seen->at);
   if (stolen) p.counters.bump(Counter::kStealsWon);
   return stolen;
 }
 
-// To the back of p's queue: in the order in which the kernel reported them.
+// In the order in which the kernel reported them.
 bool take_over(Processor& p, RunnableList& ready) noexcept {
   if (ready.empty()) return false;
-  while (const Runnable runnable = ready.pop()) scheduler.policy->ready(p, runnable, Hint::kYield);
+  ready_all(p, ready, Why::kNetwork);
   return true;
 }
 
@@ -137,9 +146,9 @@ bool poll_network(Processor& p) noexcept {
 
 // What p has, and what others have given to it (retreat.h).
 Runnable take_own(Processor& p) noexcept {
-  RunnableList given = take_inbox(p);
-  take_over(p, given);
-  return scheduler.policy->next(p);
+  take_inbox_in(p);
+  p.tick.bump();
+  return next_run(p);
 }
 
 Runnable spin(Machine& m, Ticks& seen) noexcept {
@@ -191,7 +200,7 @@ bool sees_aged_work(const Processor& p, const Ticks& seen) noexcept {
   for (std::uint32_t i = 0; i < maxprocs(); ++i) {
     const Processor& other = *scheduler.processors[i];
     if (other.id != p.id && other.tick.load_relaxed() == seen.at[i] &&
-        (injected || other.slot.look() || scheduler.policy->backlog(other) > 0 || !other.inbox.empty()))
+        (injected || has_work(other)))
       return true;
   }
   return false;
@@ -201,18 +210,10 @@ bool sees_aged_work(const Processor& p, const Ticks& seen) noexcept {
 bool worth_stealing(const Processor& p) noexcept {
   for (std::uint32_t i = 0; i < maxprocs(); ++i) {
     const Processor& other = *scheduler.processors[i];
-    if (other.id != p.id && std::uint64_t{scheduler.policy->backlog(other)} * other.average_ns.load_relaxed() >=
+    if (other.id != p.id && std::uint64_t{policy().load(other).offered} * other.average_ns.load_relaxed() >=
                                 std::uint64_t{scheduler.settings.productive_us} * 1000)
       return true;
   }
-  return false;
-}
-
-// The same, for one that has retreated.
-bool worth_returning(const Processor& p) noexcept {
-  if (os::now_ns() < p.retreat.earliest_end_ns()) return false;
-  for (std::uint32_t i = 0; i < maxprocs(); ++i)
-    if (i != p.id && outweighs_sharing(*scheduler.processors[i])) return true;
   return false;
 }
 
@@ -239,7 +240,7 @@ class PassiveWatch {
     std::int64_t period = first;
     suppressed_ = apart_ || suppressed(m_);
     if (suppressed_ && !apart_) begin_suppression();
-    scheduler.passive_apart_ns.store_relaxed(apart_ ? m_.p->retreat.earliest_end_ns() : 0);  // a hint for wakers
+    scheduler.passive_apart_ns.store_relaxed(apart_ ? m_.p->retreat.until_ns() : 0);  // a hint for wakers
     seen_.read();
     scheduler.passive.until_ns.store_relaxed(0);  // nobody interrupts us for a timer before we have read them all
     scheduler.idle.set_passive(suppressed_);
@@ -306,14 +307,14 @@ class PassiveWatch {
   Runnable look() noexcept {
     Processor& p = *m_.p;
     if (const Runnable own = take_own(p)) return own;  // the network's, too
-    if (network_unwatched_for(kLeftAloneNs) && poll_network(p)) return scheduler.policy->next(p);
+    if (network_unwatched_for(kLeftAloneNs) && poll_network(p)) return next_run(p);
     if (sees_aged_work(p, seen_)) {
       clear_suspicion(m_);
       if (const Runnable stolen = steal(p, true, &seen_)) return stolen;
       if (const Runnable injected = take_injected(p)) return injected;
     }
     if (apart_) {
-      if (keeps_apart(p) && !worth_returning(p)) return Runnable();
+      if (keeps_apart(p)) return Runnable();
       p.retreat.end(os::now_ns());
       apart_ = false;
       m_.suppressed_until_ns = 0;
@@ -326,7 +327,7 @@ class PassiveWatch {
       suppressed_ = false;
       scheduler.idle.lift_suppression();
     }
-    if (!scheduler.policy->has_stealable_work(&p)) return Runnable();
+    if (!processors_offer_work(&p)) return Runnable();
     const Runnable stolen = steal(p, false, nullptr);
     if (stolen && m_.fruitless == 0) m_.fruitless = 1;  // nobody called us: on probation
     return stolen;
@@ -425,7 +426,7 @@ Runnable find_runnable(Machine& m) noexcept {
       if (!apart)
         if (const Runnable injected = take_injected(p)) return leave_with(m, injected, false);
       if (poll_network(p))
-        if (const Runnable local = scheduler.policy->next(p)) return leave_with(m, local, false);
+        if (const Runnable local = next_run(p)) return leave_with(m, local, false);
     }
     if (maxprocs() > 1) {
       judge_last_steal(m);
@@ -436,7 +437,7 @@ Runnable find_runnable(Machine& m) noexcept {
       if (!apart)
         if (const Runnable injected = take_injected(p)) return leave_with(m, injected, false);
       if (poll_network(p))
-        if (const Runnable local = scheduler.policy->next(p)) return leave_with(m, local, false);
+        if (const Runnable local = next_run(p)) return leave_with(m, local, false);
     }
     if (maxprocs() > 1 && WEFT_LIKELY(!scheduler.settings.prompt_park)) {
       if (!m.spinning) m.spinning = scheduler.idle.try_start_spinning(maxprocs());

@@ -4,15 +4,15 @@
 #include <cstdint>
 
 #include "base/atomic.h"
+#include "sched/retreat_trial.h"
 
 // Is a P worth its core? Goroutines that share channels and locks can be slower on two Ps than on one.
 //   Loss        A *meeting* is the use of a lock that another M used last: its cache lines come from the other core, and no M can
 //               keep a bias on it. One meeting costs 0.15 to 0.9 us (rows `count` to `banking` of bench/run, CPU time at P = 2 less
 //               that at P = 1, divided by the meetings). Waiting for a lock, or for its bias to be revoked, is added as measured.
-//   Rule        A P that loses more than a quarter of its time for a while *retreats*: it gives its goroutines to a P they talk to
-//               and stays apart. So a program that shares closely costs at most 1/(1 - 1/4) = 1.3 times the CPU time.
-//   Return      after 160 ms, because a trial revokes biases, which takes milliseconds to mend. Earlier, if goroutines run for
-//               long on another P and some wait there (search.cc): after 10 ms, then 40 and 160 if that was in vain.
+//   Rule        A P that seems to lose more than a quarter of its time for a while *retreats*: it gives its goroutines to a P they
+//               talk to and stays apart. Whether that was right is found out by what gets done then (retreat_trial.h).
+//   Return      after 10 ms, then 40 and 160 as long as each was right: a return revokes biases, which takes milliseconds to mend.
 //   Owner       the M of the P. until_ns may be read by others.
 //   Rejected    Judging by dispatches per second with one and with two Ps: buffered channels need more dispatches for the same work
 //               on two. Counting migrations: a stolen goroutine that shares nothing afterwards was worth it.
@@ -35,40 +35,57 @@ class SharingMeter {
     since_ns_ = now_ns;
     lost_ns_ = 0;
     in_a_row_ = too_much ? in_a_row_ + 1 : 0;
-    if (in_a_row_ < (on_trial ? 1 : kTooOften)) return false;
+    if (!too_much) suspected_ns_ = 0;
+    return in_a_row_ >= (on_trial ? 1 : kTooOften);
+  }
+
+  // Since then every window has lost too much. 0: not all of them have.
+  std::int64_t suspected_ns() const noexcept { return suspected_ns_; }
+  // How often all Ms had used channels by then.
+  std::uint32_t uses_then() const noexcept { return uses_then_; }
+  void suspect(std::int64_t now_ns, std::uint32_t uses) noexcept {
+    suspected_ns_ = now_ns;
+    uses_then_ = uses;
+  }
+  void forget() noexcept {
     in_a_row_ = 0;
-    return true;
+    suspected_ns_ = 0;
   }
 
  private:
   std::int64_t lost_ns_ = 0;
   std::int64_t since_ns_ = 0;  // the window's begin
   int in_a_row_ = 0;
+  std::int64_t suspected_ns_ = 0;  // 0: not
+  std::uint32_t uses_then_ = 0;
 };
 
 class Retreat {
  public:
-  static constexpr std::int64_t kLongestNs = 160'000'000, kShortestNs = 10'000'000, kFactor = 4;
+  static constexpr std::int64_t kShortestNs = 10'000'000, kLongestNs = 160'000'000, kFactor = 4;
+
+  RetreatTrial::Work before;  // what all Ms did before it began; published by Scheduler::retreat_on_trial
 
   void begin(std::int64_t now_ns) noexcept {
-    shortest_ns_ = was_just_on(now_ns) ? std::min(kFactor * shortest_ns_, kLongestNs) : kShortestNs;
-    until_ns_.store_relaxed(now_ns + kLongestNs);
+    length_ns_ = was_just_on(now_ns) ? std::min(kFactor * length_ns_, kLongestNs) : kShortestNs;
+    until_ns_.store_relaxed(now_ns + length_ns_);
   }
   void end(std::int64_t now_ns) noexcept {
     if (is_on(now_ns)) end_at(now_ns);
   }
+  // It was wrong: the next one is short again.
+  void take_back(std::int64_t now_ns) noexcept { end_at(now_ns - kLongestNs); }
   void end_at(std::int64_t then_ns) noexcept { until_ns_.store_relaxed(then_ns); }
-  bool is_on(std::int64_t now_ns) const noexcept { return now_ns < until_ns_.load_relaxed(); }
-  // On trial: what was in vain once is soon found out again.
-  bool was_just_on(std::int64_t now_ns) const noexcept { return now_ns < until_ns_.load_relaxed() + kLongestNs; }
-  // While it is on: not to be ended before.
-  std::int64_t earliest_end_ns() const noexcept { return until_ns_.load_relaxed() - kLongestNs + shortest_ns_; }
+  bool is_on(std::int64_t now_ns) const noexcept { return now_ns < until_ns(); }
+  // The P is on trial: what was too much once is soon found out again.
+  bool was_just_on(std::int64_t now_ns) const noexcept { return now_ns < until_ns() + kLongestNs; }
+  std::int64_t until_ns() const noexcept { return until_ns_.load_relaxed(); }
   // Without a look at the clock.
-  bool was_never_on() const noexcept { return shortest_ns_ == 0; }
+  bool was_never_on() const noexcept { return length_ns_ == 0; }
 
  private:
   base::Atom<std::int64_t> until_ns_{-2 * kLongestNs};
-  std::int64_t shortest_ns_ = 0;
+  std::int64_t length_ns_ = 0;
 };
 
 }  // namespace weft::sched

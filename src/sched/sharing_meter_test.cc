@@ -52,36 +52,50 @@ TEST_F(SharingMeterTest, waiting_counts_as_long_as_it_took) {
     now_ns_ += 30'000;
     if (meter_.lose(20'000) && meter_.judge(now_ns_, false)) ++told;
   }
-  EXPECT_EQ(told, 3);
+  EXPECT_EQ(told, 7);  // the first window began long ago; then from the third in a row on
 }
 
-TEST(Retreat, lasts_160_ms_and_may_end_after_10) {
+TEST_F(SharingMeterTest, is_suspected_until_a_window_is_fine) {
+  ASSERT_TRUE(retreats(100, 1'000));
+  EXPECT_EQ(meter_.suspected_ns(), 0);
+  meter_.suspect(now_ns_, 77);
+  ASSERT_TRUE(retreats(100, 1'000));
+  EXPECT_GT(meter_.suspected_ns(), 0);
+  EXPECT_EQ(meter_.uses_then(), 77u);
+  EXPECT_FALSE(retreats(100'000, 64));
+  EXPECT_EQ(meter_.suspected_ns(), 0);
+}
+
+TEST(Retreat, lasts_longer_each_time_until_it_has_not_been_on_for_long) {
   Retreat retreat;
   EXPECT_TRUE(retreat.was_never_on());
   EXPECT_FALSE(retreat.is_on(0));
   EXPECT_FALSE(retreat.was_just_on(0));
-  retreat.begin(5 * kMs);
-  EXPECT_FALSE(retreat.was_never_on());
-  EXPECT_TRUE(retreat.is_on(164 * kMs));
-  EXPECT_FALSE(retreat.is_on(165 * kMs));
-  EXPECT_EQ(retreat.earliest_end_ns(), 15 * kMs);
-}
-
-TEST(Retreat, may_end_later_each_time_it_ended_in_vain) {
-  Retreat retreat;
-  std::int64_t now = 0;
-  for (const std::int64_t wait : {10 * kMs, 40 * kMs, 160 * kMs, 160 * kMs}) {
+  std::int64_t now = 5 * kMs;
+  for (const std::int64_t length : {10 * kMs, 40 * kMs, 160 * kMs, 160 * kMs}) {
     retreat.begin(now);
-    EXPECT_EQ(retreat.earliest_end_ns(), now + wait);
-    now += wait;
-    retreat.end(now);
-    EXPECT_FALSE(retreat.is_on(now));
+    EXPECT_FALSE(retreat.was_never_on());
+    EXPECT_TRUE(retreat.is_on(now + length - 1));
+    EXPECT_FALSE(retreat.is_on(now + length));
+    now += length;
     EXPECT_TRUE(retreat.was_just_on(now));
   }
   now += Retreat::kLongestNs;
   EXPECT_FALSE(retreat.was_just_on(now));
   retreat.begin(now);
-  EXPECT_EQ(retreat.earliest_end_ns(), now + 10 * kMs);
+  EXPECT_EQ(retreat.until_ns(), now + 10 * kMs);
+}
+
+TEST(Retreat, that_was_wrong_leaves_nothing_behind) {
+  Retreat retreat;
+  retreat.begin(0);
+  retreat.begin(10 * kMs);
+  EXPECT_EQ(retreat.until_ns(), 50 * kMs);
+  retreat.take_back(11 * kMs);
+  EXPECT_FALSE(retreat.is_on(11 * kMs));
+  EXPECT_FALSE(retreat.was_just_on(11 * kMs));
+  retreat.begin(12 * kMs);
+  EXPECT_EQ(retreat.until_ns(), 22 * kMs);
 }
 
 TEST(Retreat, end_of_one_that_is_over_changes_nothing) {

@@ -16,7 +16,7 @@ namespace {
 std::uint64_t average_run_us(const Processor& p, std::uint64_t now) noexcept {
   const std::uint32_t average = p.average_ns.load_relaxed();
   if (WEFT_LIKELY(average != Processor::kUnknownAverage)) return average / 1000;
-  const std::uint32_t dispatched = p.global_interval - p.until_global;
+  const std::uint32_t dispatched = p.tick.load_relaxed() - p.turn_tick;
   return (now - p.sampled_at) / os::ticks_per_us() / std::max(dispatched, 1u);
 }
 

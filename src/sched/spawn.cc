@@ -42,19 +42,13 @@ void clear_details(Goroutine* g) noexcept {
 }
 
 bool send_to_last_processor(Processor& here, Goroutine* g) noexcept {
-  if (scheduler.policy->kind() != PolicyKind::kClassic) return false;  // one queue for all: nobody would look into an inbox
+  if (!policy().keeps_work_on_processors()) return false;
   if (g->last_p == here.id || g->last_p >= maxprocs()) return false;
   Processor& target = *scheduler.processors[g->last_p];
   if (target.status() != PStatus::kRunning) return false;
   target.inbox.push(Runnable(g));
   wake_for_queued_work(&here);
   return true;
-}
-
-RunnableList take_inbox(Processor& p) noexcept {
-  RunnableList list;
-  p.inbox.take([&](Runnable runnable) { list.push(runnable); });
-  return list;
 }
 
 }  // namespace weft::sched

@@ -37,7 +37,5 @@ inline void end_locals() noexcept {
 // A53: to the P it last ran on, if that is another one that is running. False: the caller places it.
 bool send_to_last_processor(Processor& here, Goroutine* g) noexcept;
 
-// Takes everything from p's inbox.
-RunnableList take_inbox(Processor& p) noexcept;
 
 }  // namespace weft::sched

@@ -31,6 +31,7 @@ struct TestOwners {
     return allowed;
   }
   static void note_meeting() { ++meetings; }
+  static void note_use(Owner&) {}
   static int begin_wait() { return 0; }
   static void note_wait(int) {}
   static void light_fence() { base::compiler_fence(); }

@@ -35,8 +35,8 @@ std::vector<Unstarted> unstarted_goroutines() {
     const Processor& p = *scheduler.processors[i];
     if (!stands_still(p)) continue;
     visit(p.slot.look());
-    for (std::uint32_t n = 0; n < p.queue.size(); ++n) visit(p.queue.peek(n));
-    for (std::int64_t n = 0; n < p.deque.size(); ++n) visit(p.deque.look(n));
+    policy().visit(p, {[](void* context, Runnable one) { (*static_cast<const decltype(visit)*>(context))(one); },
+                       const_cast<void*>(static_cast<const void*>(&visit))});
   }
   for (InjectQueue* queue : {&scheduler.inject, &scheduler.idle_priority, &scheduler.starved}) queue->for_each(visit);
   return all;

@@ -17,6 +17,7 @@
 #include "sched/hooks.h"
 #include "sched/machines.h"
 #include "sched/preempt.h"
+#include "sched/processor_work.h"
 #include "sched/retreat.h"
 #include "sched/trace_points.h"
 #include "sched/unwinding.h"
@@ -157,16 +158,10 @@ void remember_pause() noexcept {
 
 // With the world stopped: everything p has goes back to common ownership.
 void empty_processor(Processor& p) noexcept {
-  RunnableList work;
-  scheduler.policy->drain(p, work);
-  scheduler.inject.push(work);
+  give_everything_back(p);
   if (&p != scheduler.processors[0]) scheduler.processors[0]->timers.adopt(p.timers);
   scheduler.records.drain(p);
   scheduler.stacks.drain(p);
-}
-
-bool has_work(const Processor& p) noexcept {
-  return scheduler.policy->backlog(p) > 0 || p.slot.look() || !p.inbox.empty();
 }
 
 }  // namespace
@@ -249,8 +244,7 @@ static bool lend_processor(Machine& m) noexcept {
     scheduler.idle.stop_spinning();
   }
   Processor& p = release_processor(m);
-  if (const Runnable slotted = p.slot.take())
-    scheduler.inject.push(slotted);  // nobody looks into the slot of an idle P
+  give_everything_back(p);  // nobody looks at what an idle P hides
   scheduler.lent.store_release(&p);  // pairs: scheduler.lent
   hooks.poke_sysmon();
   return true;
@@ -280,6 +274,11 @@ bool stop_if_world_stops(Processor& p) noexcept {
   return true;
 }
 
+static void attach(Policy& to, Processor& p) noexcept {
+  p.slot_runs = 0;  // until the policy grants some
+  if (!to.attach(p)) base::fatal_exit(2, "weft: no memory for what the policy keeps of processor %u", p.id);
+}
+
 void resize(std::uint32_t n) noexcept {
   const std::uint32_t old = maxprocs();
   for (std::uint32_t i = old; i < n; ++i) {
@@ -291,10 +290,12 @@ void resize(std::uint32_t n) noexcept {
       p->id = i;
       p->random = base::Random(scheduler.settings.random_seed + i + 1);
       p->sampled_at = os::ticks();
+      if (scheduler.settings.wake_on_last_p) p->turn_interval = 1;
       scheduler.processors[i] = p;
     }
     scheduler.processors[i]->word.store_relaxed(Processor::make_word(PStatus::kStopped, 0, 0));
     scheduler.processors[i]->attention.store_relaxed(0);
+    attach(policy(), *scheduler.processors[i]);
   }
   Machine* m = os::current_m();
   if (os::current_p() != nullptr && os::current_p()->id >= n) {  // the caller's own P disappears: it goes on with P 0
@@ -313,21 +314,19 @@ void resize(std::uint32_t n) noexcept {
   if (trace::recording()) trace_maxprocs(n);
 }
 
-static void install(Policy* policy) noexcept {
-  scheduler.policy = policy;
-  scheduler.wakes_fill_slot = policy->fills_slot() && !scheduler.settings.wake_on_last_p;
-}
-
-void change_policy(Policy* policy) noexcept {
+void change_policy(Policy& to) noexcept {
   RunnableList work;
-  for (std::uint32_t i = 0; i < maxprocs(); ++i) scheduler.policy->drain(*scheduler.processors[i], work);
-  install(policy);
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) {
+    take_everything(*scheduler.processors[i], work);
+    attach(to, *scheduler.processors[i]);
+  }
+  scheduler.policy.store_release(&to);  // pairs: policy
   scheduler.inject.push(work);
 }
 
-void start_scheduler(Policy* policy, std::uint32_t n) {
+void start_scheduler(Policy& first, std::uint32_t n) {
   find_program_code();
-  install(policy);
+  scheduler.policy.store_release(&first);  // pairs: policy
   resize(n);
   for (std::uint32_t i = n; i-- > 0;) {
     scheduler.processors[i]->word.store_relaxed(Processor::make_word(PStatus::kIdle, 0, 0));

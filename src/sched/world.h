@@ -16,7 +16,7 @@ void start_the_world() noexcept;
 // With the world stopped: use n Ps from now on.
 void resize(std::uint32_t n) noexcept;
 // With the world stopped: all runnable work moves to the new policy.
-void change_policy(Policy* policy) noexcept;
+void change_policy(Policy& to) noexcept;
 
 // For the end of the process: stops what can be stopped within the limit and never starts again.
 void stop_the_world_for_exit(std::int64_t limit_ns) noexcept;

@@ -30,6 +30,8 @@
 #include "sched/paced_barrier.h"
 #include "sched/plain_call_watch.h"
 #include "sched/preempt.h"
+#include "sched/processor_work.h"
+#include "sched/retreat.h"
 #include "sched/timer_watch.h"
 #include "sched/world.h"
 
@@ -42,9 +44,9 @@ using sched::PStatus;
 using sched::scheduler;
 
 constexpr std::int64_t kFastNs = 20'000, kSlowNs = 10'000'000, kIdleNs = 1'000'000'000;
-constexpr std::int64_t kTimerGraceNs = 1'000'000;   // a due timer waits so long for somebody who computes
-constexpr std::int64_t kSignalAfterNs = 1'000'000;  // from the request: who has checks in its code has seen it by then
-constexpr std::int64_t kNeglectNs = 4'000'000;      // work beside an idle P
+constexpr std::int64_t kTimerGraceNs = 1'000'000;   // how long a due timer waits for a goroutine that computes
+constexpr std::int64_t kSignalAfterNs = 1'000'000;  // from the request: code with checks has seen it by then
+constexpr std::int64_t kNeglectNs = 4'000'000;      // how long work may wait beside an idle P
 constexpr int kFastRounds = 50;
 constexpr int kIdleRoundsBeforeSleep = 5;
 constexpr std::int64_t kRetakeIdleCallNs = 10'000'000;  // a P in a call without work behind it
@@ -68,9 +70,12 @@ class Sysmon {
       sched::remind_watchers(now + sched::kFarNs);
       if (dump_wanted.load_relaxed()) dump_and_exit();
       bool acted = false;
-      if (!scheduler.exiting.load_relaxed() && !scheduler.world_stopping.load_relaxed())
+      if (!scheduler.exiting.load_relaxed() && !scheduler.world_stopping.load_relaxed()) {
         acted = look_at_processors(now);
+        if (Processor* p = sched::policy().tick(now)) sched::request_preemption(*p);
+      }
       shares_look_ns_ = shares_.look(now);
+      if (const std::int64_t at = sched::look_at_retreat(retreat_trial_, now); at != os::kForever) look_soon(at);
       sched::retry_wanted_thread();
       run_overdue_timers(now);
       help_neglected_work(now);
@@ -95,7 +100,7 @@ class Sysmon {
     sched::PlainCallWatch plain_calls;
   };
 
-  // Something that should be over at once has been seen at every look for too long. Begins anew then.
+  // Something that should be over at once has been seen at every look for too long. Then the count begins anew.
   class Neglect {
    public:
     bool lasts(bool seen, std::int64_t now) noexcept {
@@ -109,15 +114,11 @@ class Sysmon {
     std::int64_t since_ = 0;
   };
 
-  static bool has_work(const Processor& p) {
-    return p.slot.look() || scheduler.policy->backlog(p) > 0 || !p.inbox.empty();
-  }
-
   bool look_at_processors(std::int64_t now) {
     bool acted = has_found_plain_calls();
     anybody_waits_.reset();
     calls_hold_up_work_ = false;
-    // Everybody computes: nobody will look at a timer until somebody gives way, which need not be a whole slice later.
+    // If every P computes, no P looks at a timer until a goroutine gives way, which need not be a whole slice later.
     const sched::IdleView view = scheduler.idle.look();
     next_timer_ns_ = view.quiet() ? sched::next_timer_ns() : sched::TimerHeap::kNever;
     timers_wait_ = next_timer_ns_ != sched::TimerHeap::kNever && now - next_timer_ns_ >= kTimerGraceNs;
@@ -133,20 +134,21 @@ class Sysmon {
         look_for_plain_call(p, now);
       }
     }
-    // One is on its way to an M, but who has chosen that M is kept from ringing it: we ring.
+    // A P is on its way to an M, but the thread that has chosen that M is kept from ringing it: we ring.
     const std::uint32_t lent = shares_.has_loan() ? 1 : 0;  // that one lies idle on purpose
     if (stranded_processor_.lasts(unwired > scheduler.idle.look().idle() + lent, now)) sched::ring_chosen_machines();
     return acted;
   }
 
-  // Two looks at the same call: it lasts. Taken if there is work behind it, or nobody else who could take new work.
+  // Two looks at the same call: it lasts. The P is taken if there is work behind it,
+  // or if no other P could take new work.
   bool look_at_call(Processor& p, std::uint64_t word, std::int64_t now) {
     Seen& seen = seen_[p.id];
     const sched::IdleView view = scheduler.idle.look();
-    const bool wanted = has_work(p) || !scheduler.inject.empty() || (view.idle() == 0 && view.spinning() == 0);
+    const bool wanted = sched::has_work(p) || !scheduler.inject.empty() || (view.idle() == 0 && view.spinning() == 0);
     calls_hold_up_work_ |= wanted;
     const sched::Machine* m = p.m;                                // racy: M structures outlive their threads
-    const bool exile = m != nullptr && m->exiled.load_relaxed();  // no call: there is nothing to wait for
+    const bool exile = m != nullptr && m->exiled.load_relaxed();  // an exile is in no call: nothing to wait for
     if (seen.word != word && !exile) {
       seen.word = word;
       seen.call_since = now;
@@ -164,7 +166,8 @@ class Sysmon {
     return true;
   }
 
-  // A P whose goroutine is expected to block (lease.h) is taken if its thread sleeps, or has computed for a whole slice and others wait.
+  // The P of a goroutine that is expected to block (lease.h) is taken if its thread sleeps, or has computed for a whole
+  // slice while others wait.
   bool may_end_lease(Processor& p, std::int64_t now, bool wanted, bool first_look) {
     Seen& seen = seen_[p.id];
     const std::int64_t cpu_ns = sched::cpu_time_of_machine(p);
@@ -175,7 +178,7 @@ class Sysmon {
     return true;
   }
 
-  // Signals have found goroutines that sleep in calls nobody announced: there will be more.
+  // Signals have found goroutines asleep in calls that were not announced: there will be more.
   bool has_found_plain_calls() {
     const std::uint32_t found = scheduler.plain_calls.load_relaxed();
     if (std::exchange(plain_calls_found_, found) == found) return false;
@@ -205,8 +208,9 @@ class Sysmon {
     if (look_again_ns_ <= now_ns_ || at_ns < look_again_ns_) look_again_ns_ = at_ns;
   }
 
-  // A slot waits while its P computes on. A spinner would see to it (W2), but a P whose M went into a call may have become
-  // idle without leaving one behind.
+  // A goroutine waits in the slot while its P computes on. A spinner would take it, because the last spinner leaves
+  // only with work or when every other P is idle (idle_word.h, W2). But a P whose M went into a call may have become
+  // idle without leaving a spinner.
   void look_at_slot(Processor& p) {
     const std::uint32_t tick = p.tick.load_relaxed();
     const bool moved = std::exchange(seen_[p.id].tick, tick) != tick;
@@ -215,7 +219,8 @@ class Sysmon {
     if (view.idle() > 0 && view.spinning() == 0) sched::wake_one(nullptr);
   }
 
-  // One goroutine (or a chain of them through the slot) for a whole slice: asked to give way. If it has no checks, by signal.
+  // One goroutine (or a chain of them through the slot) has run for a whole slice: it is asked to give way. If its code
+  // has no checks, by signal.
   bool look_at_slice(Processor& p, std::int64_t now) {
     Seen& seen = seen_[p.id];
     const std::uint32_t tick = p.slice_tick.load_relaxed();
@@ -227,14 +232,14 @@ class Sysmon {
     }
     if (!scheduler.settings.preempt) return false;
     // The timer has had its grace; the slice only must not be brand new.
-    const std::int64_t slice = timers_wait_ ? kTimerGraceNs / 2 : scheduler.settings.slice_ns;
-    if (now - seen.slice_since < std::min(slice, scheduler.settings.slice_ns)) return false;
+    const std::int64_t allowed = sched::policy().slice_ns(p);
+    const std::int64_t slice = timers_wait_ ? kTimerGraceNs / 2 : allowed;
+    if (now - seen.slice_since < std::min(slice, allowed)) return false;
     if (!sched::runs_goroutine(p)) return false;
     if (seen.asked_at == 0 || (p.attention.load_relaxed() & sched::kAttentionPreempt) == 0) {
       seen.asked_at = now;
       scheduler.shared_counters.add(Counter::kPreemptsRequested);
-      p.attention.fetch_or_acq_rel(sched::kAttentionPreempt);  // pairs: attention
-      sched::ask_to_give_way(p);
+      sched::request_preemption(p);
       if (is_wanted(p, now)) look_again_ns_ = now + kSignalAfterNs;
       seen.cpu_ns = sched::cpu_time_of_machine(p);
     } else if (now - seen.asked_at >= kSignalAfterNs && (is_wanted(p, now) || is_blocked(p, now))) {
@@ -246,24 +251,25 @@ class Sysmon {
     return false;
   }
 
-  // Since it was asked the thread has hardly had the CPU: it waits in a system call that nobody announced. It becomes an exile
-  // although nobody needs its P yet: the sooner its call is interrupted, the less of a time limit begins anew
-  // (arch/restart_call.h).
+  // Since it was asked the thread has hardly had the CPU: it waits in a system call that was not announced. It becomes
+  // an exile although no goroutine needs its P yet, because the sooner its call is interrupted, the less of a time
+  // limit begins anew (arch/restart_call.h).
   bool is_blocked(const Processor& p, std::int64_t now) const {
     const Seen& seen = seen_[p.id];
     const std::int64_t cpu_ns = sched::cpu_time_of_machine(p);
     return cpu_ns >= 0 && cpu_ns - seen.cpu_ns < (now - seen.asked_at) / 16;
   }
 
-  // Is there anything that a hog keeps waiting? It may as well go on with its P if not.
+  // Does a hog keep anything waiting? If not, it may go on with its P.
   static bool somebody_waits(const Processor& p, std::int64_t now) {
-    return has_work(p) || sched::work_exists(nullptr) || sched::next_timer_ns() <= now + scheduler.settings.slice_ns;
+    return sched::has_work(p) || sched::work_exists(nullptr) || sched::next_timer_ns() <= now + scheduler.settings.slice_ns;
   }
 
-  // By those, or for an exile's turn.
+  // The P is needed by waiting work, or for an exile's turn.
   bool is_wanted(const Processor& p, std::int64_t now) const { return somebody_waits(p, now) || shares_.wants_loan(); }
 
-  // Every P is busy and has not looked at its timers: an idle or passive M takes over, or the next dispatch does.
+  // Every P is busy and has not looked at its timers. The goroutines are injected: an idle or passive M takes them, or
+  // the next dispatch does.
   void run_overdue_timers(std::int64_t now) {
     const std::int64_t next = sched::next_timer_ns();
     if (next == sched::TimerHeap::kNever || now - next < kSlowNs) return;
@@ -275,8 +281,8 @@ class Sysmon {
     sched::inject(woken);
   }
 
-  // A P is idle beside work because somebody counts as looking for some whom the system does not let run (a busy machine, a
-  // debugger): another one looks.
+  // A P is idle beside work, because an M that counts as looking for work is not run by the system (a busy machine, a
+  // debugger). Another M looks.
   void help_neglected_work(std::int64_t now) {
     const bool seen =
         !scheduler.world_stopping.load_relaxed() && scheduler.idle.look().idle() > 0 && sched::work_exists(nullptr);
@@ -285,7 +291,7 @@ class Sysmon {
     if (index >= 0) sched::start_machine(*scheduler.processors[index], false);
   }
 
-  // Every P has been busy and nobody has looked at the descriptors.
+  // Every P has been busy, and no M has looked at the descriptors.
   static void look_at_network() {
     if (scheduler.network.waiting.load_relaxed() == 0 || !sched::network_unwatched_for(kSlowNs)) return;
     sched::RunnableList ready;
@@ -328,7 +334,7 @@ class Sysmon {
         scheduler.threads.load_relaxed(), view.spinning(), scheduler.idle_machine_count, scheduler.inject.size());
     for (std::uint32_t i = 0; i < sched::maxprocs() && length < static_cast<int>(sizeof line) - 32; ++i)
       length += std::snprintf(line + length, sizeof line - static_cast<std::size_t>(length), "%s%u", i == 0 ? "" : " ",
-                              scheduler.policy->backlog(*scheduler.processors[i]));
+                              sched::policy().load(*scheduler.processors[i]).all());
     length += std::snprintf(line + length, sizeof line - static_cast<std::size_t>(length), "]\n");
     base::write_stderr(line, static_cast<std::size_t>(length));
   }
@@ -357,7 +363,8 @@ class Sysmon {
         std::int64_t until = now + (trimming_                     ? kTrimPauseNs
                                     : options_.schedtrace_ns != 0 ? std::min(options_.schedtrace_ns, kIdleNs)
                                                                   : kIdleNs);
-        // Some M sleeps until the next timer, if the system lets it wake up. Soon: it would have to wake us, too, and we would look closely again.
+        // Some M sleeps until the next timer, if the system lets it wake up. If that is soon, sysmon does not sleep
+        // deeply, because the M would have to wake it and it would look closely again.
         const std::int64_t timer = sched::next_timer_ns();
         if (timer < now + kSlowNs) return rest(now + kSlowNs, false);
         if (timer < until) until = std::min(until, std::max(now, timer) + 2 * kSlowNs);
@@ -372,7 +379,7 @@ class Sysmon {
       quiet_rounds_ = 0;
       period_ = kFastNs;
     } else if (++quiet_rounds_ > kFastRounds || !calls_hold_up_work_) {
-      // Slices are watched closely only where somebody waits for their end.
+      // Slices are watched closely only if work waits for their end.
       const std::int64_t slice = scheduler.settings.slice_ns;
       period_ = std::min(period_ * 2, std::min(kSlowNs, sched::work_exists(nullptr) ? slice / 2 : slice));
     }
@@ -416,6 +423,7 @@ class Sysmon {
   std::int64_t period_ = kSlowNs;
   int quiet_rounds_ = 0, idle_rounds_ = 0;
   sched::ExileShares shares_;
+  sched::RetreatTrial retreat_trial_;
   std::int64_t shares_look_ns_ = sched::ExileShares::kNever;
   Seen seen_[sched::kMaxProcessors];
 };
@@ -424,7 +432,7 @@ void sysmon_main(void* raw) {
   os::ask_for_precise_timers();
   os::ask_for_short_slices();
   sched::open_early_timers();
-  sched::PacedBarrier::enable();  // here, where nobody waits for it
+  sched::PacedBarrier::enable();  // here, where no goroutine waits for it
   static_cast<Sysmon*>(raw)->run();
 }
 
@@ -432,9 +440,11 @@ void sysmon_main(void* raw) {
 
 bool start_sysmon(const SysmonOptions& options) {
   follow_limits.store_relaxed(options.follow_cpu_limits);
-  // Goroutines may park before the thread has run: from 0 they would seem to wait since the machine was switched on.
+  // Goroutines may park before the thread has run. With coarse_ms 0 they would seem
+  // to wait since the machine was booted.
   scheduler.coarse_ms.store_relaxed(static_cast<std::uint32_t>(os::now_ns() / 1'000'000));
-  // Lives as long as the process; not on the heap, where a leak checker in the child of a fork would find it without an owner.
+  // Lives as long as the process. Not on the heap, where a leak checker
+  // in the child of a fork would find it without an owner.
   alignas(Sysmon) static std::byte place[sizeof(Sysmon)];
   auto* sysmon = new (place) Sysmon(options);
   return sched::hooks.start_thread(sysmon_main, sysmon, 512 * 1024, "weft-sysmon") == 0;

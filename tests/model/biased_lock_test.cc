@@ -20,6 +20,7 @@ struct Owners : ModelFences<Mutation> {
     return HasStranger && id == Threads - 1 ? nullptr : &owners[id];
   }
   static void note_meeting() {}
+  static void note_use(Owner&) {}
   static int begin_wait() { return 0; }
   static void note_wait(int) {}
   static const Owner* find(typename Owner::Habit biased) { return &owners[Owner::number_of(biased) - 1]; }

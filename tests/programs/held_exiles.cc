@@ -319,6 +319,41 @@ WEFT_CASE(stand_still_while_the_world_is_stopped) {
   return 0;
 }
 
+// An exile that loops over announced calls is in them nearly all the time, and needs a P to come back: a stop of the world
+// does not wait for it.
+// check: run WEFT_MAXPROCS=2 --case=that_announce_calls_hold_no_stop_up
+// check: run WEFT_MAXPROCS=1 --case=that_announce_calls_hold_no_stop_up
+// check: stdout ^stops were short, [1-9]\d* calls
+// check: within 60
+WEFT_CASE(that_announce_calls_hold_no_stop_up) {
+  weft::run([] {
+    std::atomic<bool> announces{false};
+    std::atomic<long> calls{0};
+    weft::wait_group group;
+    group.go([&] {
+      for (const auto end = Clock::now() + 100ms; Clock::now() < end;) spin();  // long enough to lose its P
+      announces = true;
+      while (!over) {
+        weft::blocking([] { usleep(300); });
+        ++calls;
+      }
+    });
+    while (!announces) weft::this_goroutine::yield();
+    std::chrono::nanoseconds longest{0};
+    for (int i = 0; i < 20; ++i) {
+      weft::this_goroutine::sleep_for(2ms);
+      const auto start = Clock::now();
+      weft::runtime::stop_the_world([] {});
+      longest = std::max<std::chrono::nanoseconds>(longest, Clock::now() - start);
+    }
+    over = true;
+    group.wait();
+    if (longest < 1s) std::printf("stops were short, %ld calls\n", calls.load());
+    else std::printf("a stop took %.0f ms\n", static_cast<double>(longest.count()) / 1e6);
+  });
+  return 0;
+}
+
 // check: run KIND=spin WEFT_MAXPROCS=2 --case=stay_behind_at_the_exit
 // check: stdout ^silent 0$
 // check: repeat 3

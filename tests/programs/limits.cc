@@ -319,7 +319,7 @@ __attribute__((noinline)) int recurse(int depth) {
 }  // namespace
 // check: run --case=overflow
 // check: exit SIGSEGV,SIGABRT
-// check: stderr limit (8192|256) KiB
+// check: stderr limit (4096|256) KiB
 // check: not-in asan tsan
 WEFT_CASE(overflow) {
   weft::run([] { std::printf("%d\n", recurse(0)); });

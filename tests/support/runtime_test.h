@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <weft/weft.h>
 
+#include <cstdlib>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -23,6 +24,9 @@ struct Configuration {
   std::string name() const { return std::to_string(maxprocs) + (policy == policy_kind::global ? "_global" : "_classic"); }
   friend void PrintTo(const Configuration& configuration, std::ostream* out) { *out << configuration.name(); }
 };
+
+// Another policy stands in the place of classic (tests/support/round_robin.cc): what classic promises is not tested.
+inline bool is_seam_test() { return std::getenv("WEFT_TEST_POLICY") != nullptr; }
 
 inline std::string dump_text() {
   std::ostringstream text;

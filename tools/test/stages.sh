@@ -2,10 +2,10 @@
 # shellcheck shell=bash
 # `weft test`: sourced by the weft command, whose functions (say, want, configure, ninja_build ...) it uses.
 #
-# A stage is a function stage_NAME. It calls `count PASSED FAILED [SKIPPED]` and `failed NAME` for what it did, or
-# `skip REASON` when what it would check is not there. Order: cheap and telling first.
+# A stage is a function stage_NAME. It calls `count PASSED FAILED [SKIPPED]` and `failed NAME` for its results, or
+# `skip REASON` when the thing it would check is not there. Order: cheap and telling stages first.
 
-all_stages=(lint dev trace release clang model asan tsan tsan-runtime aarch64 consumers command bench)
+all_stages=(lint dev trace seam release clang model asan tsan tsan-runtime aarch64 consumers command bench)
 default_stages=(lint dev trace model consumers command bench)
 quick_stages=(lint dev)
 
@@ -32,12 +32,12 @@ broken() {
 
 # --- what the stages need --------------------------------------------------------------------------------------------
 
-# Packages are wanted only for the stages that run, and the optional ones only where the system has them.
+# Packages are wanted only for the stages that run, and the optional ones only if the system offers them.
 want_if_known() {
   if ! have apt-cache || apt_has "$1"; then want "$1" "$2"; fi
 }
 
-# The headers of plugins for the cross compiler; without them there are no checks for preemption on that processor to test.
+# The plugin headers of the cross compiler. Without them there are no preemption checks on that processor to test.
 want_cross_plugin() {
   local major
   have aarch64-linux-gnu-g++ && major=$(aarch64-linux-gnu-g++ -dumpversion) || major=$(g++ -dumpversion 2>/dev/null) || return 0
@@ -56,7 +56,7 @@ need_test_tools() {
   if [[ " $* " == *' dev '* ]] && ! have chromium && ! have google-chrome; then want_if_known chromium "the trace page in a browser"; fi
   for name; do
     case $name in
-      dev | trace | release | asan) [[ -f /usr/include/gtest/gtest.h ]] || want libgtest-dev "unit tests" ;;
+      dev | trace | seam | release | asan) [[ -f /usr/include/gtest/gtest.h ]] || want libgtest-dev "unit tests" ;;
       clang | tsan | tsan-runtime) newest_clang >/dev/null || need_clang test ;;
       model)
         [[ -f /usr/include/relacy/relacy.hpp ]] || want_if_known relacy-dev "model tests of the lock-free parts"
@@ -85,12 +85,12 @@ need_test_tools() {
     [[ -f /usr/include/zlib.h ]] || want_if_known zlib1g-dev "the same"
     [[ -f /usr/include/openssl/ssl.h ]] || want_if_known libssl-dev "the same"
   fi
-  # Without it the tests of the preemption plugin are left out.
+  # Without this package the tests of the preemption plugin are left out.
   if [[ " $* " == *' dev '* ]] && find_compiler && name=$(plugin_package) && [[ -n $name ]]; then
     want_if_known "$name" "the compiler plugin for preemption checks in loops"
   fi
-  # Clients that nobody here wrote; the tests say which part they skip without one. nginx is used if it is there, and not
-  # installed: its package starts a server.
+  # Clients from outside the project; a test says which part it skips without one. nginx is used if it is there, but not
+  # installed, because its package starts a server.
   if [[ " $* " == *' dev '* && ${WEFT_NO_INSTALL:-} != 1 ]]; then
     have curl || want_if_known curl "a client of the HTTP example"
     have ab || want_if_known apache2-utils "a client of the HTTP example"
@@ -98,7 +98,7 @@ need_test_tools() {
     have socat || want_if_known socat "a client of the echo and proxy examples"
     have redis-benchmark || want_if_known redis-tools "clients of the key-value example"
   fi
-  # Two stages may want the same.
+  # Two stages may want the same package.
   local i unique=() unique_reasons=()
   for i in "${!wanted[@]}"; do
     [[ " ${unique[*]} " == *" ${wanted[$i]} "* ]] && continue
@@ -124,6 +124,7 @@ target_of() {
     example.*.clients) target_of "${1%.clients}" ;;
     program.* | example.* | model.*) echo "${1//./_}" ;;
     tool.*) echo weft-tools ;;
+    seam.*) target_of "${1#seam.}" ;;
     trace.* | trace-quick.*)
       echo weft-tools
       target_of "${1#*.}"
@@ -160,7 +161,7 @@ run_tests() {
   say "$stage: building"
   if ((${#targets[@]})) && ! WEFT_LOG_BUILDS=1 ninja_build "$dir" -k 0 "${targets[@]}"; then
     broken "build (see ${dir/#$PWD\//}/build.log)"
-    # What was built is still worth running: more is learnt from one call.
+    # The tests that were built still run, because one call then tells more.
   fi
   if [[ -f $dir/build.log ]] && grep -q 'warning:' "$dir/build.log"; then
     grep 'warning:' "$dir/build.log" | sort -u | head -n 20 >&2
@@ -177,7 +178,7 @@ run_tests() {
   while read -r name; do failed "$name"; done <"$dir/failed"
 }
 
-# Of what ctest prints, the result lines and, of failed tests, what is not about their passing cases. A case that was
+# Of ctest's output keeps the result lines and, of failed tests, everything but their passing cases. A case that was
 # running when the process died keeps its RUN line.
 shorten_ctest() {
   awk '
@@ -229,14 +230,17 @@ stage_lint() {
 }
 
 stage_dev() { run_tests dev '^(unit|conformance|stress|program|example|long)$' --build-all; }
-# Conformance and stress tests once more, traced: weft's checker and Go's reader judge the traces. Thorough: with 1, 2 and 4 Ps, and
-# the examples.
+# Conformance and stress tests again, traced: weft's checker and Go's reader judge the traces. Thorough: with 1, 2 and 4
+# Ps, and the examples.
 stage_trace() { run_tests dev "^trace$([[ $thorough == yes ]] || echo -quick)\$"; }
+# The conformance and stress tests with a policy that nobody would use: does the mechanism leave the policy its choices?
+stage_seam() { run_tests dev '^seam$'; }
 stage_release() { run_tests release '^(conformance|stress|program|example|long)$'; }
-# The library, examples and conformance tests without a single warning; the rest of the tests sees clang in stages tsan and tsan-runtime.
+# The library, examples and conformance tests without a single warning.
+# The other tests meet clang in stages tsan and tsan-runtime.
 stage_clang() { run_tests clang '^(conformance|example|fuzz)$'; }
 stage_asan() { run_tests asan '^(unit|conformance|stress|program)$'; }
-# What uses the runtime, as users see it: TSan knows only of the orders that the API promises.
+# Code that uses the runtime, as users see it: TSan knows only the orders that the API promises.
 stage_tsan() { run_tests tsan '^(conformance|stress|tsan)$'; }
 # The runtime itself, instrumented.
 stage_tsan-runtime() { run_tests tsan-runtime '^(unit|conformance|stress)$'; }
@@ -298,7 +302,7 @@ check_bench() {
   say "bench: $name $([[ $status == 0 ]] && echo passed || echo "exit status $status")"
 }
 
-# The benchmark harness, its page in a browser, and the instructions on hot paths: what can be checked without a clock.
+# The benchmark harness, its page in a browser, and the instruction counts of hot paths: all that needs no clock.
 stage_bench() {
   check_bench harness python3 "$source_tree/bench/test_harness"
   check_bench page python3 "$source_tree/bench/test_page"
@@ -351,7 +355,7 @@ test_main() {
     done
   fi
 
-  # Everything that is missing is asked for at once.
+  # All missing packages are asked for at once.
   find_compiler || want g++ "the C++ compiler"
   want_build_tools
   need_test_tools "${stages[@]}"

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "sched/dispatch.h"
+#include "sched/scheduler.h"
+
+// What a P runs next when its slot does not say so: the policy's choice, with the duties that are the same for every policy.
+//   Turn     Work in the global queue waits for any P. Each P gives it a turn after kTurnLimit dispatches, or earlier where
+//            goroutines run for long: the oldest entry becomes `due`. Work that other Ps have given to this one (inbox) is
+//            placed at the same time, and the P's average run length is sampled.
+//   Slice    sysmon ends a time slice when slice_tick has not moved. It moves here, so the runs of a grant share one slice.
+namespace weft::sched {
+
+// Owner of p. The same, with the turn of the global queue.
+Pick ask_policy_in_turn(Processor& p) noexcept;
+
+// Owner of p. Nothing: the policy has no work on p. Its calls are the last, so that callers need no frame for them.
+inline Pick ask_policy(Processor& p) noexcept {
+  if (WEFT_UNLIKELY(p.tick.load_relaxed() - p.turn_tick >= p.turn_interval)) return ask_policy_in_turn(p);
+  p.slice_tick.bump();
+  return policy().next(p, Runnable());
+}
+
+// Owner of p. What was picked; others hear of what was offered beside it.
+inline Runnable accept(Processor& p, Pick pick) noexcept {
+  if (WEFT_UNLIKELY(pick.offered != 0)) wake_for_queued_work(&p);
+  return pick.what;
+}
+inline Runnable next_run(Processor& p) noexcept { return accept(p, ask_policy(p)); }
+
+}  // namespace weft::sched
