@@ -15,7 +15,7 @@ if(WEFT_ARCH STREQUAL "aarch64" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND CM
   list(REMOVE_ITEM WEFT_USER_OPTIONS -fstack-clash-protection)  # accepted, but ignored with a warning
 endif()
 
-# Preemption checks at function entry (src/sched/preempt.h). GCC for x86-64 has them; clang's refuse every function of
+# Preemption checks at function entry (src/sched/core/preempt.h). GCC for x86-64 has them; clang's refuse every function of
 # variable arguments. With checks GCC leaves code that throws among the rest unless told otherwise (the linkers which that
 # confuses are those that ruin the checks, too), and the unwinder then goes through all of a function's rows of call frame information: a
 # quarter more instructions per exception.

@@ -20,7 +20,7 @@ set(WEFT_LAYERS "")
 # weft_layer(NAME DEPENDS layers): skipped while src/NAME has no sources, so that a new layer can start empty.
 function(weft_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS")
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cc" "${PROJECT_SOURCE_DIR}/src/${name}/*.S")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cc" "${PROJECT_SOURCE_DIR}/src/${name}/*.S")
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   weft_drop_other_architectures(sources)
   if(sources)
@@ -56,7 +56,7 @@ weft_layer(service DEPENDS sched)
 weft_layer(api DEPENDS policy service)
 weft_layer(runtime DEPENDS api)
 if(WEFT_TSAN_USERS)  # user_stop.cc says why
-  set_property(SOURCE "${PROJECT_SOURCE_DIR}/src/sched/user_stop.cc" APPEND PROPERTY COMPILE_OPTIONS ${WEFT_SANITIZE_OPTIONS})
+  set_property(SOURCE "${PROJECT_SOURCE_DIR}/src/sched/frames/user_stop.cc" APPEND PROPERTY COMPILE_OPTIONS ${WEFT_SANITIZE_OPTIONS})
 endif()
 
 if(WEFT_OBJECTS)

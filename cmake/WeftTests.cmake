@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Tests are found by directory; one executable and one ctest entry a file:
 #
-#   src/LAYER/x_test.cc        unit.LAYER.x       GoogleTest, may include private headers
+#   src/LAYER/x_test.cc        unit.LAYER.x       GoogleTest, may include private headers; also in the rooms of src/sched
 #   tools/DIR/x_test.cc        unit.tools.x       the same, for the programs behind the weft command
 #   tests/conformance/x_test.cc  conformance.x    GoogleTest, public headers and tests/support only
 #   tests/stress/x_test.cc     stress.x           the same
@@ -283,7 +283,7 @@ endfunction()
 if(WEFT_BUILD_TESTS)
   set(weft_test_sources "")
   foreach(layer base arch os trace sched policy service api runtime)
-    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${layer}/*_test.cc")
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${layer}/*_test.cc")
     foreach(source IN LISTS sources)
       cmake_path(GET source STEM stem)
       string(REGEX REPLACE "_test$" "" stem "${stem}")
@@ -526,7 +526,7 @@ if(WEFT_BUILD_MODEL)
     target_link_libraries(${target} PRIVATE weft_flags GTest::gtest_main)
   endfunction()
 
-  set(model_api_sources sched/waiter sched/timer_heap sched/user_stop api/broadcast api/chan_core api/chan_timer api/condition_variable api/context
+  set(model_api_sources sched/wait/waiter sched/timer/timer_heap sched/frames/user_stop api/broadcast api/chan_core api/chan_timer api/condition_variable api/context
     api/context_lifetime api/countdown api/mutex api/select api/semaphore api/task_core api/time api/wait_group api/watch
     api/weighted_semaphore service/netpoll_descriptor)
   list(TRANSFORM model_api_sources REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/\\1.cc")

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "sched/record_deque.h"
-#include "sched/run_queue.h"
+#include "sched/queue/record_deque.h"
+#include "sched/queue/run_queue.h"
 
 // Eight goroutines are queued; a thief takes half of them, the owner runs the others.
 static void steal_half(long count) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "api/cancellable_wait.h"
-#include "sched/user_call.h"
+#include "sched/frames/user_call.h"
 #include "weft/error.h"
 
 // Broadcast.

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "api/context_watch.h"
-#include "sched/wait_queue.h"
+#include "sched/wait/wait_queue.h"
 
 namespace weft::api {
 

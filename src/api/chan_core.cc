@@ -9,10 +9,10 @@
 #include "api/timer_chan.h"
 #include "arch/context_layout.h"
 #include "base/cache_line.h"
-#include "sched/lease.h"
-#include "sched/preempt.h"
-#include "sched/traced_wait.h"
-#include "sched/wait_queue.h"
+#include "sched/core/lease.h"
+#include "sched/core/preempt.h"
+#include "sched/wait/traced_wait.h"
+#include "sched/wait/wait_queue.h"
 #include "weft/detail/clock.h"
 #include "weft/error.h"
 
@@ -318,7 +318,7 @@ __attribute__((always_inline)) inline void chan_core::park_on(sched::WaitList& l
   if (list.empty()) first_waiting_ = g;
   order_.queues(waiter);
   if (trace::recording()) return sched::wait_traced(g, reason, this, list, waiter, lock_);
-  sched::begin_wait_untold(g, reason, this);
+  sched::begin_wait_untraced(g, reason, this);
   list.push(waiter);
   lock_.unlock();
   sched::park();

@@ -6,8 +6,8 @@
 #include "api/chan_order.h"
 #include "base/atomic.h"
 #include "os/clock.h"
-#include "sched/channel_lock.h"
-#include "sched/waiter.h"
+#include "sched/bias/channel_lock.h"
+#include "sched/wait/waiter.h"
 #include "weft/detail/chan_core.h"
 
 // Channel.

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "sched/waiter.h"
+#include "sched/wait/waiter.h"
 #include "weft/detail/happens_before.h"
 #if WEFT_TELLS_TSAN
 #include "arch/fiber_sanitizer.h"

@@ -6,7 +6,7 @@
 #include "api/start.h"
 #include "api/timer_chan.h"
 #include "os/clock.h"
-#include "sched/wait_queue.h"
+#include "sched/wait/wait_queue.h"
 #include "weft/detail/clock.h"
 
 // Why it is right: timer_chan.h.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/condition_variable.h"
 
-#include "sched/wait_queue.h"
+#include "sched/wait/wait_queue.h"
 
 // Condition variables.
 //   Queued      A waiter queues before it releases the user's lock, so that a later notification reaches it. It falls

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "api/context_state.h"
-#include "sched/wait_queue.h"
+#include "sched/wait/wait_queue.h"
 #include "weft/go.h"
 
 // Making contexts, and cancelling them (context_state.h).

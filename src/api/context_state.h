@@ -8,7 +8,7 @@
 #include "api/stop_handles.h"
 #include "base/atomic.h"
 #include "os/ranked_mutex.h"
-#include "sched/user_call.h"
+#include "sched/frames/user_call.h"
 #include "weft/context.h"
 #include "weft/detail/happens_before.h"
 #include "weft/time.h"

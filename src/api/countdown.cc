@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/detail/countdown.h"
 
-#include "sched/wait_queue.h"
+#include "sched/wait/wait_queue.h"
 
 // Countdown.
 //   State       Twice the count, plus kWaiting while waiters are queued.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/future.h"
 
-#include "sched/status.h"
+#include "sched/model/status.h"
 
 namespace weft::detail {
 

@@ -5,14 +5,14 @@
 #include "api/start.h"
 #include "api/thread_locals.h"
 #include "os/code_range.h"
-#include "sched/dispatch.h"
-#include "sched/handoff.h"
-#include "sched/locals.h"
-#include "sched/machines.h"
-#include "sched/preempt.h"
-#include "sched/sleep.h"
-#include "sched/trace_points.h"
-#include "sched/waiter.h"
+#include "sched/core/dispatch.h"
+#include "sched/core/handoff.h"
+#include "sched/core/machines.h"
+#include "sched/core/preempt.h"
+#include "sched/state/locals.h"
+#include "sched/tracing/trace_points.h"
+#include "sched/wait/sleep.h"
+#include "sched/wait/waiter.h"
 #include "weft/go.h"
 
 // What a goroutine asks of itself: identity, yield, sleep, exit, thread locking, blocking calls, locals.
@@ -20,7 +20,7 @@ namespace weft {
 namespace {
 
 sched::Goroutine* require_goroutine(const char* what) {
-  if (sched::own_processor() != nullptr) return os::current_g();
+  if (sched::regain_processor() != nullptr) return os::current_g();
   throw logic_error(std::string("weft: ") + what +
                     (os::current_g() != nullptr ? ": a goroutine cannot do that inside weft::blocking()"
                                                 : ": only a goroutine can do that; this is a plain thread"));
@@ -110,7 +110,7 @@ thread_local constinit std::uint32_t preempt_requested = 0;
 
 void preempt_now() {
   preempt_requested = 0;
-  sched::Processor* p = sched::own_processor();
+  sched::Processor* p = sched::regain_processor();
   if (p == nullptr || p->attention.load_relaxed() == 0) return;
   if (os::current_g()->no_preempt != 0) {
     p->counters.bump(sched::Counter::kPreemptsRefused);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/waiter.h"
+#include "sched/wait/waiter.h"
 
 namespace weft::detail {
 

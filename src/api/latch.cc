@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/latch.h"
 
-#include "sched/status.h"
+#include "sched/model/status.h"
 #include "weft/error.h"
 
 namespace weft {

@@ -7,11 +7,12 @@
 
 #include "api/start.h"
 #include "api/thread_locals.h"
-#include "sched/dispatch.h"
-#include "sched/lease.h"
-#include "sched/locals.h"
-#include "sched/preempt.h"
-#include "sched/spawn.h"
+#include "sched/core/arrivals.h"
+#include "sched/core/dispatch.h"
+#include "sched/core/lease.h"
+#include "sched/core/preempt.h"
+#include "sched/state/locals.h"
+#include "sched/state/spawn.h"
 #include "weft/detail/task_core.h"
 
 namespace weft::detail {
@@ -25,7 +26,7 @@ __attribute__((always_inline)) inline spawn_record* take_record() {
   if (WEFT_UNLIKELY(!scheduler.starved.empty())) throw std::bad_alloc();
   // A goroutine that has left its P to others (lease.h) need not wait for it, because a shared record will do.
   sched::Processor* p = os::current_p();
-  if (WEFT_UNLIKELY(p == nullptr) && !sched::has_lease()) p = sched::own_processor();
+  if (WEFT_UNLIKELY(p == nullptr) && !sched::has_lease()) p = sched::regain_processor();
   spawn_record* record = WEFT_LIKELY(p != nullptr) ? scheduler.records.take(*p) : scheduler.records.take_shared();
   if (WEFT_UNLIKELY(record == nullptr)) throw std::bad_alloc();
   return record;
@@ -136,6 +137,13 @@ prepared_task prepare_task(std::size_t state_size) {
 prepared_task prepare_task(const go_options& options, std::size_t state_size) {
   const prepared_record spawn = prepare_record(options);
   return {spawn, take_block_for(spawn, state_size)};
+}
+
+prepared_task prepare_main_task(std::size_t state_size) {
+  api::ensure_started();
+  const std::size_t bytes = scheduler.stacks.main_size();
+  if (bytes == scheduler.stacks.default_size()) return prepare_task(state_size);
+  return prepare_task({.stack_size = bytes}, state_size);
 }
 
 void free_block(void* block) noexcept { give_record(static_cast<spawn_record*>(block)); }

@@ -4,8 +4,8 @@
 #include "api/lock_name.h"
 #include "base/check.h"
 #include "os/clock.h"
-#include "sched/retreat.h"
-#include "sched/wait_queue.h"
+#include "sched/core/retreat.h"
+#include "sched/wait/wait_queue.h"
 
 // Mutex.
 //   State       kLocked. kWaiting: waiters are queued. kHandOver: see Hand-over. kOpen: unlocked although waiters are

@@ -9,7 +9,7 @@
 #include "api/socket.h"
 #include "api/start.h"
 #include "os/clock.h"
-#include "sched/sleep.h"
+#include "sched/wait/sleep.h"
 #include "weft/chan.h"
 #include "weft/go.h"
 #include "weft/select.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/once.h"
 
-#include "sched/wait_queue.h"
+#include "sched/wait/wait_queue.h"
 
 namespace weft {
 

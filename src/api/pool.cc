@@ -9,7 +9,7 @@
 
 #include "base/cache_line.h"
 #include "os/spin_lock.h"
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 #include "weft/detail/happens_before.h"
 
 // Pool.

@@ -5,8 +5,8 @@
 
 #include "api/lock_name.h"
 #include "base/check.h"
-#include "sched/goroutine.h"
-#include "sched/scheduler.h"
+#include "sched/model/goroutine.h"
+#include "sched/state/scheduler.h"
 #include "weft/error.h"
 #include "weft/mutex.h"
 

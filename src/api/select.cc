@@ -10,7 +10,8 @@
 #include "api/start.h"
 #include "base/random.h"
 #include "os/clock.h"
-#include "sched/world.h"
+#include "sched/state/process_end.h"
+#include "sched/world/world.h"
 #include "weft/detail/countdown.h"
 #include "weft/detail/task_core.h"
 #include "weft/error.h"
@@ -301,7 +302,7 @@ class Select : public SelectTable {
   // A static destructor waits for goroutines, of which none runs any more, and for nothing else. It gives up, as
   // task::join() does there.
   bool is_hopeless() const noexcept {
-    if (sched::own_processor() != nullptr || !sched::ends_the_process()) return false;
+    if (sched::regain_processor() != nullptr || !sched::ends_the_process()) return false;
     bool has_task = false;
     for (std::size_t i = 0; i < count_; ++i) {
       if (cases_[i].channel != nullptr || cases_[i].source == case_source::future) return false;

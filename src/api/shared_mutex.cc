@@ -3,7 +3,7 @@
 
 #include "api/lock_name.h"
 #include "base/check.h"
-#include "sched/wait_queue.h"
+#include "sched/wait/wait_queue.h"
 
 // Shared mutex.
 //   State       kWriter, kWaiting, and the number of readers.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 
 namespace weft::api {
 

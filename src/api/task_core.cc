@@ -6,11 +6,13 @@
 #include "api/joiner.h"
 #include "api/start.h"
 #include "base/delay_site.h"
-#include "sched/preempt.h"
-#include "sched/spawn.h"
-#include "sched/trace_points.h"
-#include "sched/waiter.h"
-#include "sched/world.h"
+#include "sched/core/arrivals.h"
+#include "sched/core/preempt.h"
+#include "sched/state/process_end.h"
+#include "sched/state/spawn.h"
+#include "sched/tracing/trace_points.h"
+#include "sched/wait/waiter.h"
+#include "sched/world/world.h"
 #include "weft/go.h"
 
 // Join.
@@ -83,7 +85,7 @@ bool task_core::finish() noexcept {
 }
 
 void task_core::wait_slow() noexcept {
-  const bool is_goroutine = sched::own_processor() != nullptr;
+  const bool is_goroutine = sched::regain_processor() != nullptr;
   sched::Goroutine* g = os::current_g();
   if (!is_goroutine) {
     wait_until(INT64_MAX);
@@ -103,7 +105,7 @@ void task_core::wait_slow() noexcept {
 bool task_core::wait_until(std::int64_t deadline_ns) noexcept {
   if (done()) return true;
   // A static destructor gives up. Other threads wait for the end of the process, as those do that came before it began.
-  if (sched::own_processor() == nullptr && sched::ends_the_process()) return false;
+  if (sched::regain_processor() == nullptr && sched::ends_the_process()) return false;
   Wait wait(WaitReason::kJoin, this, deadline_ns);
   Joiner waiter;
   wait.attach(waiter);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/locals.h"
+#include "sched/state/locals.h"
 
 namespace weft::api {
 

@@ -5,11 +5,11 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "os/wait_list_lock.h"
-#include "sched/lease.h"
-#include "sched/preempt.h"
-#include "sched/timer_heap.h"
-#include "sched/user_call.h"
-#include "sched/waiter.h"
+#include "sched/core/lease.h"
+#include "sched/core/preempt.h"
+#include "sched/frames/user_call.h"
+#include "sched/timer/timer_heap.h"
+#include "sched/wait/waiter.h"
 #include "weft/detail/happens_before.h"
 #include "weft/detail/task_core.h"
 #include "weft/error.h"
@@ -51,7 +51,7 @@ class function_timer : private sched::Timer {
   bool reset(std::int64_t when, std::int32_t site) {
     const sched::LeaseKept kept;
     // An exile gets a P back before it takes a lock, because it may come back on another thread.
-    sched::own_processor();
+    sched::regain_processor();
     const prepared_record next = when != forever ? prepare_record() : prepared_record{};
     const Found found = claim();
     const prepared_record before = armed();
@@ -62,7 +62,7 @@ class function_timer : private sched::Timer {
 
   bool stop() noexcept {
     const sched::LeaseKept kept;
-    sched::own_processor();
+    sched::regain_processor();
     if (heap.load_acquire() == nullptr) return false;  // pairs: timer.heap
     const Found found = claim();
     const prepared_record before = armed();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include "api/chan_core.h"
-#include "sched/timer_heap.h"
+#include "sched/timer/timer_heap.h"
 
 // The channel of a timer or ticker.
 //   Job        It has a time (when_ns_) instead of elements: a tick is there from then on until it is received. While

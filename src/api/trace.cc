@@ -9,7 +9,7 @@
 
 #include "api/start.h"
 #include "os/keep_errno.h"
-#include "sched/trace_points.h"
+#include "sched/tracing/trace_points.h"
 #include "trace/collector.h"
 #include "trace/emit.h"
 #include "weft/error.h"

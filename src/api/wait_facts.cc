@@ -5,7 +5,7 @@
 
 #include "api/chan_core.h"
 #include "api/weighted_wait.h"
-#include "sched/wait_queue.h"
+#include "sched/wait/wait_queue.h"
 #include "weft/detail/task_core.h"
 #include "weft/once.h"
 #include "weft/sync.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/wait_graph.h"
+#include "sched/observe/wait_graph.h"
 
 namespace weft::api {
 

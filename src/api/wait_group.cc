@@ -3,8 +3,8 @@
 
 #include <climits>
 
-#include "sched/spawn.h"
-#include "sched/status.h"
+#include "sched/model/status.h"
+#include "sched/state/spawn.h"
 #include "weft/error.h"
 
 namespace weft {

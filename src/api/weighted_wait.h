@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "sched/waiter.h"
+#include "sched/wait/waiter.h"
 #include "weft/weighted_semaphore.h"
 
 namespace weft::detail {

@@ -4,7 +4,7 @@
 
 // Code that may hold a lock which every thread needs now and then: that of malloc, of stdio, of the dynamic linker,
 // of exit(). A thread that a signal stops in the middle of it keeps all other threads waiting. So the code that stops
-// threads (sched/hold.h) lets it out first.
+// threads (sched/core/hold.h) lets it out first.
 //   By module    the C library, the dynamic linker, and the module that malloc comes from. Cautious, because most of
 //                the C library's functions take no lock. Knows nothing in statically linked programs, where all code is
 //                in one module.

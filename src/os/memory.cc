@@ -104,7 +104,7 @@ void show_to_leak_checkers([[maybe_unused]] void* address, [[maybe_unused]] std:
 
 namespace {
 
-constexpr std::size_t kAmpleAddressSpace = std::size_t{1} << 40;  // 260,000 stacks of 4 MiB
+constexpr std::size_t kAmpleAddressSpace = std::size_t{1} << 40;  // a million stacks of 1 MiB
 
 bool commits_what_is_reserved() {
   int mode = 0;

@@ -7,10 +7,10 @@
 #include "os/clock.h"
 #include "os/memory.h"
 #include "policy/turn.h"
-#include "sched/record_deque.h"
-#include "sched/run_queue.h"
-#include "sched/scheduler.h"
-#include "sched/victim_order.h"
+#include "sched/queue/record_deque.h"
+#include "sched/queue/run_queue.h"
+#include "sched/queue/victim_order.h"
+#include "sched/state/scheduler.h"
 
 namespace weft::policy {
 
@@ -33,7 +33,7 @@ constexpr std::uint64_t kShortestTurnUs = 100;
 
 // In ticks.
 std::uint64_t turn_length(std::uint64_t waiting) noexcept {
-  const auto slice_us = static_cast<std::uint64_t>(scheduler.settings.slice_ns / 1000);
+  const auto slice_us = static_cast<std::uint64_t>(sched::settings.slice_ns / 1000);
   return os::us_to_ticks(std::max(slice_us / (1 + waiting), kShortestTurnUs));
 }
 
@@ -60,8 +60,8 @@ struct Classic::Queues {
 
   // Tests and comparisons: a coin decides against the slot, or spawned goroutines go to the back.
   __attribute__((noinline)) Place ready_as_tests_want(Processor& p, Runnable runnable, Why why) noexcept {
-    if (scheduler.settings.spawn_at_back && why == Why::kSpawn) return push_in_order(p, runnable);
-    if (scheduler.settings.random_schedule && (p.random.next() & 1) != 0) return push(p, runnable);
+    if (sched::settings.spawn_at_back && why == Why::kSpawn) return push_in_order(p, runnable);
+    if (sched::settings.random_schedule && (p.random.next() & 1) != 0) return push(p, runnable);
     const Runnable displaced = p.slot.replace(runnable);
     return displaced ? push(p, displaced) : Place::kNext;
   }
@@ -84,9 +84,9 @@ struct Classic::Queues {
 
   // Tests: records and started goroutines come in random order, and the slot is never taken without asking.
   __attribute__((noinline)) Pick next_as_tests_want(Processor& p) noexcept {
-    if (scheduler.settings.random_schedule) until_oldest = 1 + static_cast<std::uint32_t>(p.random.next() & 7);
+    if (sched::settings.random_schedule) until_oldest = 1 + static_cast<std::uint32_t>(p.random.next() & 7);
     const Pick pick = p.slot.look() ? next_of_chain(p) : next_of_queues(p);
-    if (scheduler.settings.random_schedule) p.slot_runs = 0;
+    if (sched::settings.random_schedule) p.slot_runs = 0;
     return pick;
   }
 
@@ -133,7 +133,7 @@ struct Classic::Queues {
 inline Classic::Queues& Classic::of(const Processor& p) const noexcept { return *queues_[p.id]; }
 
 bool Classic::attach(Processor& p) noexcept {
-  varies_ = scheduler.settings.random_schedule || scheduler.settings.spawn_at_back;
+  varies_ = sched::settings.random_schedule || sched::settings.spawn_at_back;
   if (queues_[p.id] != nullptr) return true;
   // Mapped, not from the heap: it lives as long as the process, and TSan takes heap memory for written by its maker.
   void* memory = os::reserve_permanent_memory(sizeof(Queues), "weft queues");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/idle_word.h"
-#include "sched/policy.h"
+#include "sched/model/policy.h"
+#include "sched/queue/idle_word.h"
 
 // Vyukov's design, as Go has it since 1.1, with separate queues for unstarted goroutines.
 //   Slot     runs next; a wake-up or spawn goes there and pushes what was in it to the queues. How long a chain through the slot

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "policy/global.h"
 
-#include "sched/dispatch.h"
-#include "sched/scheduler.h"
+#include "sched/core/arrivals.h"
+#include "sched/core/dispatch.h"
+#include "sched/state/scheduler.h"
 
 namespace weft::policy {
 

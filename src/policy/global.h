@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/policy.h"
+#include "sched/model/policy.h"
 
 // The scheduler that Go had before 1.1: one queue, one lock, and the waker hands the goroutine to an M. Kept as the baseline
 // that Vyukov's design improves on, and as the fallback for programs with very many locked threads.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/policy.h"
+#include "sched/model/policy.h"
 #include "weft/runtime.h"
 
 // The policies that the runtime can choose from. Each is one object that lives as long as the process.

@@ -25,15 +25,16 @@
 #include "policy/one_lock.h"
 #include "runtime/options.h"
 #include "runtime/policies.h"
-#include "sched/dump.h"
-#include "sched/dump_threads.h"
-#include "sched/hooks.h"
-#include "sched/leak_roots.h"
-#include "sched/machines.h"
-#include "sched/preempt.h"
-#include "sched/roots.h"
-#include "sched/trace_points.h"
-#include "sched/world.h"
+#include "sched/core/machines.h"
+#include "sched/core/preempt.h"
+#include "sched/model/hooks.h"
+#include "sched/observe/dump.h"
+#include "sched/observe/dump_threads.h"
+#include "sched/observe/leak_roots.h"
+#include "sched/observe/roots.h"
+#include "sched/state/process_end.h"
+#include "sched/tracing/trace_points.h"
+#include "sched/world/world.h"
 #include "service/crash.h"
 #include "service/deadlock.h"
 #include "service/netpoll.h"
@@ -162,7 +163,7 @@ void step_down_to(unsigned step) {
     scheduler.records.keep_no_caches();
     scheduler.stacks.keep_no_caches();
   }
-  scheduler.settings.prompt_park = step < 5;  // V5: spinning
+  sched::settings.prompt_park = step < 5;  // V5: spinning
 }
 
 // V3: queues on the Ps, under one lock; V4: without it.
@@ -181,7 +182,7 @@ std::uint64_t seed_of(const char* key, const runtime::Seeded& seeded) {
 }
 
 void apply_debug(const runtime::DebugSettings& debug) {
-  sched::Settings& settings = scheduler.settings;
+  sched::Settings& settings = sched::settings;
   if (debug.spin_us) settings.spin_us = *debug.spin_us;
   if (debug.randsched.on) {
     settings.random_schedule = true;
@@ -204,7 +205,7 @@ void apply_debug(const runtime::DebugSettings& debug) {
 }
 
 void apply_settings() {
-  sched::Settings& settings = scheduler.settings;
+  sched::Settings& settings = sched::settings;
   if (environment.preempt) settings.preempt = *environment.preempt;
   if (environment.slice_ms) settings.slice_ns = *environment.slice_ms * 1'000'000ll;
   apply_debug(environment.debug);
@@ -236,7 +237,7 @@ void start_locked() {
   sched::hooks.tell_wait = api::tell_wait;
   service::install_crash_reports(service::request_dump_and_exit);
   service::watch_thread_mutexes();
-  if (scheduler.settings.preempt)
+  if (sched::settings.preempt)
     scheduler.preempt_signal.store_relaxed(service::install_preempt_signal(environment.preempt_signal.value_or(0)));
 
   const int by_hand = environment.maxprocs.value_or(first_options.maxprocs);

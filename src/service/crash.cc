@@ -18,8 +18,9 @@
 #include "os/note.h"
 #include "os/symbolizer.h"
 #include "os/thread.h"
-#include "sched/dump.h"
-#include "sched/scheduler.h"
+#include "sched/observe/dump.h"
+#include "sched/observe/goroutine_name.h"
+#include "sched/state/scheduler.h"
 
 namespace weft::service {
 namespace {

@@ -8,10 +8,12 @@
 #include "base/check.h"
 #include "base/sanitizer.h"
 #include "os/thread.h"
-#include "sched/dump.h"
-#include "sched/machines.h"
-#include "sched/scheduler.h"
-#include "sched/timer_watch.h"
+#include "sched/core/machines.h"
+#include "sched/core/watcher.h"
+#include "sched/observe/dump.h"
+#include "sched/state/next_timer.h"
+#include "sched/state/processor_work.h"
+#include "sched/state/scheduler.h"
 
 namespace weft::service {
 namespace {

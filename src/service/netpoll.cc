@@ -6,7 +6,8 @@
 #include <new>
 
 #include "base/delay_site.h"
-#include "sched/scheduler.h"
+#include "sched/core/watcher.h"
+#include "sched/state/scheduler.h"
 
 namespace weft::service {
 

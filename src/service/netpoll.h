@@ -4,7 +4,7 @@
 
 #include "os/poll_set.h"
 #include "os/ranked_mutex.h"
-#include "sched/work_source.h"
+#include "sched/model/work_source.h"
 #include "service/netpoll_descriptor.h"
 
 // The netpoller: the table of descriptors and the kernel's set of them, as a source of work for the scheduler.

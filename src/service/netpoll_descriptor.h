@@ -6,7 +6,7 @@
 #include "base/atomic.h"
 #include "base/cache_line.h"
 #include "os/ranked_mutex.h"
-#include "sched/wait_queue.h"
+#include "sched/wait/wait_queue.h"
 #include "service/netpoll_descriptor_gate.h"
 #include "weft/detail/happens_before.h"
 

@@ -16,8 +16,9 @@
 #include "os/thread.h"
 #include "os/unwind_lock.h"
 #include "os/unwinder_code.h"
-#include "sched/preempt.h"
-#include "sched/unwinding.h"
+#include "sched/core/preempt.h"
+#include "sched/frames/unwinding.h"
+#include "sched/state/thread_signal.h"
 
 namespace weft::service {
 namespace {

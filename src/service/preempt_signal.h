@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// The signal that interrupts code without checks (sched/preempt.h).
+// The signal that interrupts code without checks (sched/core/preempt.h).
 //   Choice   The highest real-time signal below SIGRTMAX that has no handler and can be sent, or the one asked for.
 //            Handlers restart system calls.
 //   Sending  is tried when the first goroutine has to be interrupted, not before, because a debugger stops at every

@@ -19,21 +19,24 @@
 #include "os/note.h"
 #include "os/thread.h"
 #include "os/time_slice.h"
-#include "sched/dispatch.h"
-#include "sched/dump.h"
-#include "sched/dump_threads.h"
-#include "sched/exile_shares.h"
-#include "sched/handoff.h"
-#include "sched/hooks.h"
-#include "sched/machine_sleep.h"
-#include "sched/machines.h"
-#include "sched/paced_barrier.h"
-#include "sched/plain_call_watch.h"
-#include "sched/preempt.h"
-#include "sched/processor_work.h"
-#include "sched/retreat.h"
-#include "sched/timer_watch.h"
-#include "sched/world.h"
+#include "sched/bias/paced_barrier.h"
+#include "sched/core/arrivals.h"
+#include "sched/core/dispatch.h"
+#include "sched/core/handoff.h"
+#include "sched/core/machine_sleep.h"
+#include "sched/core/machines.h"
+#include "sched/core/preempt.h"
+#include "sched/core/retreat.h"
+#include "sched/core/watcher.h"
+#include "sched/model/hooks.h"
+#include "sched/observe/dump.h"
+#include "sched/observe/dump_threads.h"
+#include "sched/rule/plain_call_watch.h"
+#include "sched/state/network_watch.h"
+#include "sched/state/next_timer.h"
+#include "sched/state/processor_work.h"
+#include "sched/world/exile_shares.h"
+#include "sched/world/world.h"
 
 namespace weft::service {
 namespace {
@@ -162,7 +165,7 @@ class Sysmon {
     if (!sched::take_from_call(p, word)) return false;
     scheduler.shared_counters.add(Counter::kRetakes);
     if (exile && shares_.keep(p, now)) return true;
-    sched::hand_off(p, sched::Waker::kIndifferent);
+    sched::pass_processor(p, sched::Waker::kIndifferent);
     return true;
   }
 
@@ -173,7 +176,7 @@ class Sysmon {
     const std::int64_t cpu_ns = sched::cpu_time_of_machine(p);
     const bool still = std::exchange(seen.lease_cpu_ns, cpu_ns) == cpu_ns && !first_look;
     if (still) return wanted || now - seen.call_since >= kRetakeIdleCallNs;
-    if (first_look || now - seen.call_since < scheduler.settings.slice_ns || !somebody_waits(p, now)) return false;
+    if (first_look || now - seen.call_since < sched::settings.slice_ns || !somebody_waits(p, now)) return false;
     sched::ask_to_give_way(p);  // if its code has checks, it comes back at the next one
     return true;
   }
@@ -188,7 +191,7 @@ class Sysmon {
 
   void look_for_plain_call(Processor& p, std::int64_t now) {
     using Advice = sched::PlainCallWatch::Advice;
-    if (!scheduler.settings.preempt) return;
+    if (!sched::settings.preempt) return;
     const Advice advice = seen_[p.id].plain_calls.look(
         p.tick.load_relaxed(), now, [&] { return p.slot.look() || anybody_waits(now); },
         [&] { return sched::cpu_time_of_machine(p); });
@@ -200,7 +203,7 @@ class Sysmon {
   // Asked for each P, answered once in a round.
   bool anybody_waits(std::int64_t now) {
     if (!anybody_waits_)
-      anybody_waits_ = sched::work_exists(nullptr) || sched::next_timer_ns() <= now + scheduler.settings.slice_ns;
+      anybody_waits_ = sched::work_exists(nullptr) || sched::next_timer_ns() <= now + sched::settings.slice_ns;
     return *anybody_waits_;
   }
 
@@ -230,7 +233,7 @@ class Sysmon {
       seen.asked_at = 0;
       return false;
     }
-    if (!scheduler.settings.preempt) return false;
+    if (!sched::settings.preempt) return false;
     // The timer has had its grace; the slice only must not be brand new.
     const std::int64_t allowed = sched::policy().slice_ns(p);
     const std::int64_t slice = timers_wait_ ? kTimerGraceNs / 2 : allowed;
@@ -262,7 +265,7 @@ class Sysmon {
 
   // Does a hog keep anything waiting? If not, it may go on with its P.
   static bool somebody_waits(const Processor& p, std::int64_t now) {
-    return sched::has_work(p) || sched::work_exists(nullptr) || sched::next_timer_ns() <= now + scheduler.settings.slice_ns;
+    return sched::has_work(p) || sched::work_exists(nullptr) || sched::next_timer_ns() <= now + sched::settings.slice_ns;
   }
 
   // The P is needed by waiting work, or for an exile's turn.
@@ -274,11 +277,12 @@ class Sysmon {
     const std::int64_t next = sched::next_timer_ns();
     if (next == sched::TimerHeap::kNever || now - next < kSlowNs) return;
     std::uint32_t fired = 0;
-    sched::RunnableList woken;
-    for (std::uint32_t i = 0; i < sched::maxprocs(); ++i)
-      fired += scheduler.processors[i]->timers.run_due(now, true, woken);
+    for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) {
+      sched::DueSleepers sleepers;
+      fired += scheduler.processors[i]->timers.run_due(now, true, sleepers);
+      sched::inject_sleepers(sleepers);
+    }
     scheduler.shared_counters.add(Counter::kTimersFired, fired);
-    sched::inject(woken);
   }
 
   // A P is idle beside work, because an M that counts as looking for work is not run by the system (a busy machine, a
@@ -304,7 +308,7 @@ class Sysmon {
       trimming_ = scheduler.stacks.trim(kTrimStep);
       return;
     }
-    if (now - trimmed_ns_ < scheduler.settings.trim_interval_ns) return;
+    if (now - trimmed_ns_ < sched::settings.trim_interval_ns) return;
     trimmed_ns_ = now;
     trimming_ = scheduler.stacks.trim(kTrimStep);
     if (!trimming_) scheduler.stacks.begin_trim_interval();
@@ -380,7 +384,7 @@ class Sysmon {
       period_ = kFastNs;
     } else if (++quiet_rounds_ > kFastRounds || !calls_hold_up_work_) {
       // Slices are watched closely only if work waits for their end.
-      const std::int64_t slice = scheduler.settings.slice_ns;
+      const std::int64_t slice = sched::settings.slice_ns;
       period_ = std::min(period_ * 2, std::min(kSlowNs, sched::work_exists(nullptr) ? slice / 2 : slice));
     }
     std::int64_t until = now + (trimming_ ? std::min(period_, kTrimPauseNs) : period_);

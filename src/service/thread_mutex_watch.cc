@@ -18,7 +18,7 @@
 #include "os/current.h"
 #include "os/symbolizer.h"
 #include "os/thread.h"
-#include "sched/goroutine.h"
+#include "sched/model/goroutine.h"
 
 // For functions on a blocked goroutine's stack: not part of the runtime's code,
 // because then the goroutine would keep its P.

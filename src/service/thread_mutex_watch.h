@@ -11,7 +11,7 @@
 //            unlocks a mutex which knows its owner (recursive, error-checking, robust) on another thread than it locked
 //            it on.
 //   Not      in release builds, and with sanitizers, which interpose the same functions.
-//   Signals  A goroutine that blocks here must still be seen as blocking in user code (sched/preempt.h). So the
+//   Signals  A goroutine that blocks here must still be seen as blocking in user code (sched/core/preempt.h). So the
 //            functions on its stack meanwhile are in a section of their own, not in the runtime's.
 //   Limits   A table without locks or allocation: a lock that finds no place in it is not watched. A condition
 //            variable's wait unlocks and relocks a mutex unseen.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// sched/biased_flag.h under relacy: a flag that is one thread's own, and others who want to set it.
-#include "sched/biased_flag.h"
+// sched/bias/biased_flag.h under relacy: a flag that is one thread's own, and others who want to set it.
+#include "sched/bias/biased_flag.h"
 
 #include "model/process_barrier.h"
-#include "sched/lock_owner.h"
+#include "sched/bias/lock_owner.h"
 
 namespace weft::model {
 namespace {

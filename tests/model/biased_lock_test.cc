@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// sched/biased_lock.h under relacy: locks that become a thread's own after each streak, and others who want them.
-#include "sched/biased_lock.h"
+// sched/bias/biased_lock.h under relacy: locks that become a thread's own after each streak, and others who want them.
+#include "sched/bias/biased_lock.h"
 
 #include "model/process_barrier.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The word of a P whose M is in a blocking call: it belongs to whoever wins the exchange. The steps are those of enter_call(),
-// leave_call() and take_from_call() (sched/handoff.cc), sysmon's two looks (service/sysmon.cc) and acquire_processor().
-#include "sched/processor.h"
+// leave_call() and take_from_call() (sched/core/handoff.cc), sysmon's two looks (service/sysmon.cc) and acquire_processor().
+#include "sched/model/processor.h"
 
 #include "model/relacy_atomics.h"
 

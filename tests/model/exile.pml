@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Exiles: goroutines that lose their P to a signal and compute on (sched/preempt.cc, sched/handoff.cc, service/sysmon.cc). Two Ps, three Ms,
+ * Exiles: goroutines that lose their P to a signal and compute on (sched/core/preempt.cc, sched/core/handoff.cc, service/sysmon.cc). Two Ps, three Ms,
  * two hogs that compute until the worker has run, sysmon, and one who stops the world, in every interleaving. The signal may come
  * between any two steps, in user code or inside the runtime, on time or late.
  *
  *   Safety    a P is used by one M at a time, also by code of the runtime that a signal interrupts; never more exiles than the limit;
  *             a goroutine that keeps its thread (foreign_frames.h) is run by no other; a stopped world has no P in use.
- *   Holding   (HOLD, sched/hold.h) while the world is stopped, no exile takes a step of user code. It may refuse to
+ *   Holding   (HOLD, sched/core/hold.h) while the world is stopped, no exile takes a step of user code. It may refuse to
  *             be held, as in the C library, and is asked again; it may come back to the runtime instead. The second
  *             stop begins while it is about to leave the first.
  *   Progress  nothing comes to rest before everybody has ended: the worker runs although every P has its hog.

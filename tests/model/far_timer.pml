@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Far timers (sched/timer_watch.h): who has a P adds one without a fence and tells nobody; sysmon reminds the poller, which sleeps past it.
+ * Far timers (sched/core/timer_watch.h): who has a P adds one without a fence and tells nobody; sysmon reminds the poller, which sleeps past it.
  * One P that is taken, gives itself up and comes back; its store of the heap's next time may stay in the store buffer for as long as there is no
  * locked operation. Names are those of timer_watch.cc, search.cc (retire, become_poller) and service/sysmon.cc.
  *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // idle_word.h under relacy: Ps are handed out once, spinners are counted, the last one stays while another P is busy.
-#include "sched/idle_word.h"
+#include "sched/queue/idle_word.h"
 
 #include "model/relacy_atomics.h"
 

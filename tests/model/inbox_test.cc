@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // inbox.h under relacy: several send, the owner and a thief take everything.
-#include "sched/inbox.h"
+#include "sched/queue/inbox.h"
 
 #include "model/ledger.h"
 #include "model/relacy_atomics.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Who waits for descriptors and timers (sched/search.cc, sched/work_source.cc, sched/timer_watch.cc): the M that blocks in the netpoller with
+ * Who waits for descriptors and timers (sched/core/search.cc, sched/core/work_source.cc, sched/core/timer_watch.cc): the M that blocks in the netpoller with
  * the next timer as its limit, the poller's seat, the passive spinner, and everybody who has to break their sleep, in every
  * interleaving. Two Ps; a goroutine or a plain thread that reads, a goroutine that sleeps, a plain thread that sets an earlier
  * timer and one that submits work, a hog, and the peer whose data arrive at any moment.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// sched/next_slot.h under relacy: an owner that closes its slot whenever it may, thieves that open it, and a slot that changes its owner.
-#include "sched/next_slot.h"
+// sched/queue/next_slot.h under relacy: an owner that closes its slot whenever it may, thieves that open it, and a slot that changes its owner.
+#include "sched/queue/next_slot.h"
 
 #include "model/ledger.h"
 #include "model/process_barrier.h"

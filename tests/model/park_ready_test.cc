@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Parking without a hook after the switch: a goroutine publishes itself and then leaves its stack, and whoever makes it run
 // again waits for sp (goroutine.h). The steps are those of park(), ready(), try_take_context() and take_context() in
-// sched/dispatch.cc (but for who gives up waiting and puts the goroutine back: it has changed nothing); the store of sp is
+// sched/core/dispatch.cc (but for who gives up waiting and puts the goroutine back: it has changed nothing); the store of sp is
 // weft_switch_context's.
-#include "sched/run_queue.h"
+#include "sched/queue/run_queue.h"
 
 #include "model/relacy_atomics.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // record_deque.h under relacy: the owner works at the bottom and overflows, two thieves take from the top.
-#include "sched/record_deque.h"
+#include "sched/queue/record_deque.h"
 
 #include "model/ledger.h"
 #include "model/relacy_atomics.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // run_queue.h under relacy: an owner, two thieves, few slots, counters that wrap.
-#include "sched/run_queue.h"
+#include "sched/queue/run_queue.h"
 
 #include "model/ledger.h"
 #include "model/relacy_atomics.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // No wake-up is lost between whoever submits work and the Ms that give up their Ps, with the idle word, run queue and note
 // that ship. The steps are those of wake_for_queued_work() and wake_one() on one side, find_runnable(), retire() and
-// come_back() on the other (sched/arrivals.cc, machines.cc, search.cc).
-#include "sched/idle_word.h"
-#include "sched/run_queue.h"
+// come_back() on the other (sched/core/arrivals.cc, machines.cc, search.cc).
+#include "sched/queue/idle_word.h"
+#include "sched/queue/run_queue.h"
 
 #include "model/ledger.h"
 #include "model/model_note.h"

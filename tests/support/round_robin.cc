@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A policy that differs from classic in every choice, to show that the seam (sched/policy.h) leaves them to the policy: one
+// A policy that differs from classic in every choice, to show that the seam (sched/model/policy.h) leaves them to the policy: one
 // list for each P in strict order, no slot, and no stealing: a P without work asks another one to give way, and the P that
 // gives way moves half of its list to the global queue. With WEFT_TEST_POLICY=round_robin it takes the place of classic in
 // the conformance and stress tests, which are linked with this file.
@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "runtime/policies.h"
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 
 namespace weft::test {
 namespace {

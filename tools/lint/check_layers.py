@@ -8,6 +8,8 @@
 - policy and service do not include each other; the services do not include one another either
   (netpoll_epoll.cc and netpoll.h are one service: the names share a beginning).
 - arch and os are of one rank: arrows between them may go one way only.
+- The rooms of src/sched have ranks of their own (ROOMS). A module is a header with its source; modules of one room do not
+  depend on each other in a circle, except for those of CORE.
 - Public headers (include/weft) include the standard library and <weft/...>, nothing of src/.
 - Below api, of the public headers only the plain-data ones (detail/, error.h, runtime.h, go.h) may be included.
 - tests/ and examples/ use public headers only ("support/..." within tests; models may include src/). tools/ may
@@ -22,6 +24,10 @@ import tree as lint
 # The one support file that is a part of the runtime: a policy for the tests of the seam.
 SEAM_POLICY = "tests/support/round_robin.cc"
 RANK = {"base": 0, "arch": 1, "os": 1, "trace": 2, "sched": 3, "policy": 4, "service": 4, "api": 5, "runtime": 6}
+ROOMS = {"queue": 0, "rule": 0, "bias": 1, "timer": 2, "model": 3, "memory": 4, "frames": 4, "state": 5, "tracing": 6,
+         "core": 7, "wait": 8, "world": 9, "observe": 9}
+# The switch, blocking calls, leases and preemption: each begins where another ends.
+CORE = {"core/dispatch", "core/handoff", "core/lease", "core/preempt"}
 PUBLIC_BELOW_API = ("weft/detail/", "weft/error.h", "weft/runtime.h", "weft/go.h")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 SOURCES = (".h", ".cc", ".cpp", ".S", ".c")
@@ -81,6 +87,57 @@ def check_src_file(tree, path, sideways):
     return problems
 
 
+def module(path):
+    """src/sched/core/search.cc -> core/search; None: not in a room, or a test."""
+    match = re.match(r"(?:src/)?sched/(\w+)/(\w+)\.(?:h|cc)$", path)
+    return None if match is None or path.endswith("_test.cc") else f"{match.group(1)}/{match.group(2)}"
+
+
+def check_rooms(tree):
+    problems, needs, first = [], {}, {}
+    for path in tree.paths("src/sched", suffixes=(".h", ".cc")):
+        own = module(path)
+        if own is None:
+            if not path.endswith("_test.cc"):
+                problems.append((path, 0, f"is in no room of src/sched ({', '.join(ROOMS)})"))
+            continue
+        room = own.split("/")[0]
+        if room not in ROOMS:
+            problems.append((path, 0, f"src/sched/{room} is not a room ({', '.join(ROOMS)})"))
+            continue
+        for number, quoted, target in includes(tree.text(path)):
+            other = module(target) if quoted else None
+            if other is None or other == own or other.split("/")[0] not in ROOMS:
+                continue
+            if ROOMS[other.split("/")[0]] > ROOMS[room]:
+                problems.append((path, number, f"room {room} (rank {ROOMS[room]}) may not include {target} "
+                                               f"(rank {ROOMS[other.split('/')[0]]})"))
+            needs.setdefault(own, set()).add(other)
+            first.setdefault((own, other), (path, number))
+    return problems + circles(needs, first)
+
+
+def circles(needs, first):
+    """A problem for each include that closes a circle of modules, unless all of it is in CORE."""
+    problems, done, way = [], set(), []
+
+    def visit(one):
+        way.append(one)
+        for other in sorted(needs.get(one, ())):
+            if other in way:
+                circle = way[way.index(other):]
+                if not set(circle) <= CORE:
+                    problems.append((*first[(one, other)], f"{' -> '.join(circle + [other])} is a circle of modules"))
+            elif other not in done:
+                visit(other)
+        done.add(way.pop())
+
+    for one in sorted(needs):
+        if one not in done:
+            visit(one)
+    return problems
+
+
 def check_public_header(tree, path):
     problems = []
     for number, quoted, target in includes(tree.text(path)):
@@ -115,6 +172,7 @@ def check(tree):
     problems, sideways = [], {}
     for path in tree.paths("src", suffixes=SOURCES):
         problems += check_src_file(tree, path, sideways)
+    problems += check_rooms(tree)
     for path in tree.paths("include", suffixes=SOURCES):
         problems += check_public_header(tree, path)
     for path in tree.paths("tests", "examples", "tools", suffixes=SOURCES):
@@ -129,8 +187,9 @@ def check(tree):
 def self_test():
     def tree(**changes):
         files = {"src/base/bits.h": "", "src/os/clock.h": '#include "base/bits.h"\n', "src/arch/context.h": "",
-                 "src/trace/format.h": "", "src/sched/park.h": '#include "os/clock.h"\n', "src/policy/batch.h": "",
-                 "src/service/netpoll.h": '#include "sched/park.h"\n',
+                 "src/trace/format.h": "", "src/sched/core/park.h": '#include "os/clock.h"\n', "src/sched/queue/ring.h": "",
+                 "src/policy/batch.h": "",
+                 "src/service/netpoll.h": '#include "sched/core/park.h"\n',
                  "src/service/netpoll_epoll.cc": '#include "service/netpoll.h"\n', "src/service/timer_heap.h": "",
                  "include/weft/go.h": "#include <vector>\n#include <weft/detail/x.h>\n", "include/weft/detail/x.h": "",
                  "include/weft/chan.h": "", "tests/stress/a_test.cc": '#include <weft/go.h>\n#include "support/x.h"\n',
@@ -142,18 +201,27 @@ def self_test():
         lint.expect(check(tree(**{path: f"#include {include}\n"})), *fragments)
 
     lint.expect(check(tree()))
-    one("src/os/x.cc", '"sched/park.h"', "os (L1) may not include sched/park.h (L3)")
+    one("src/os/x.cc", '"sched/core/park.h"', "os (L1) may not include sched/core/park.h (L3)")
     one("src/base/x.cc", '"os/clock.h"', "base (L0) may not include")
     one("src/policy/x.cc", '"service/netpoll.h"', "may not include its peer")
     one("src/service/timer_heap.cc", '"service/netpoll.h"', "may not include its peer")
     one("src/service/netpoll_fake.cc", '"service/netpoll.h"')
-    one("src/sched/x.cc", '"../os/clock.h"', "write the path from src/")
-    one("src/sched/x.cc", '"sched/missing.h"', "is not a file of a layer")
-    one("src/sched/x.cc", "<weft/chan.h>", "is below api")
-    one("src/sched/x.cc", '"weft/go.h"')
-    one("src/sched/x.cc", '"weft/chan.h"', "is below api")
-    one("src/sched/x_test.cc", '"policy/batch.h"')
+    one("src/sched/core/x.cc", '"../os/clock.h"', "write the path from src/")
+    one("src/sched/core/x.cc", '"sched/core/missing.h"', "is not a file of a layer")
+    one("src/sched/core/x.cc", "<weft/chan.h>", "is below api")
+    one("src/sched/core/x.cc", '"weft/go.h"')
+    one("src/sched/core/x.cc", '"weft/chan.h"', "is below api")
+    one("src/sched/core/x_test.cc", '"policy/batch.h"')
     one("src/extra/x.cc", "<vector>", "is not a layer")
+    one("src/sched/core/x.cc", '"sched/queue/ring.h"')
+    one("src/sched/queue/x.cc", '"sched/core/park.h"', "room queue (rank 0) may not include sched/core/park.h (rank 7)")
+    one("src/sched/x.cc", "<vector>", "is in no room")
+    one("src/sched/attic/x.cc", "<vector>", "attic is not a room")
+    circle = {"src/sched/core/a.h": '#include "sched/core/b.h"\n', "src/sched/core/b.h": "",
+              "src/sched/core/b.cc": '#include "sched/core/a.h"\n'}
+    lint.expect(check(tree(**circle)), "core/a -> core/b -> core/a is a circle")
+    lint.expect(check(tree(**{path.replace("/a.", "/dispatch.").replace("/b.", "/lease."):
+                              text.replace("/a.", "/dispatch.").replace("/b.", "/lease.") for path, text in circle.items()})))
     one("include/weft/x.h", '"os/clock.h"', "public headers include")
     one("include/weft/x.h", "<weft/none.h>", "is not in include/")
     one("tests/stress/x_test.cc", '"os/clock.h"', "tests/ may not include")

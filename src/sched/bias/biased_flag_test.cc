@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/biased_flag.h"
+#include "sched/bias/biased_flag.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "sched/test_owners.h"
+#include "sched/bias/test_owners.h"
 
 namespace weft::sched {
 namespace {

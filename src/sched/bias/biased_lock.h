@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "sched/lock_owner.h"
+#include "sched/bias/lock_owner.h"
 
 // A spin lock that gets used to a thread: after a streak of uses by one M it is that M's own, which then takes it by plain loads and stores,
 // until another thread wants it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/biased_lock.h"
+#include "sched/bias/biased_lock.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "sched/test_owners.h"
+#include "sched/bias/test_owners.h"
 
 namespace weft::sched {
 namespace {

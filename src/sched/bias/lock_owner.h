@@ -23,6 +23,7 @@ class BasicLockOwner {
 
   typename Atomics::template atom<void*> window{nullptr};  // the lock or flag it is about to take as its own
   typename Atomics::template atom<std::uint32_t> lock_uses{0};  // of biased locks, by this thread (retreat_trial.h)
+  std::uint64_t barrier_ticks = 0;  // this thread's: what barriers have taken of its time (paced_barrier.h)
 
  private:
   Habit owns_ = kBiased;  // nobody's: no lock has it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/machine_owners.h"
+#include "sched/bias/machine_owners.h"
 
 namespace weft::sched {
 namespace {
@@ -12,11 +12,11 @@ constinit base::Atom<std::uint32_t> last_owner{0};
 
 }  // namespace
 
-void MachineOwners::enroll(Machine& m) noexcept {
-  if (m.id >= kMostOwners) return;
-  m.lock_owner.set_number(m.id);
-  owners[m.id].store_release(&m.lock_owner);  // pairs: lock.owner
-  if (m.id > last_owner.load_relaxed()) last_owner.store_relaxed(m.id);  // under the machines' lock; a hint for readers
+void MachineOwners::enroll(LockOwner& owner, std::uint32_t number) noexcept {
+  if (number >= kMostOwners) return;
+  owner.set_number(number);
+  owners[number].store_release(&owner);  // pairs: lock.owner
+  if (number > last_owner.load_relaxed()) last_owner.store_relaxed(number);  // under the machines' lock; a hint for readers
 }
 
 std::uint32_t MachineOwners::uses_of_all() noexcept {

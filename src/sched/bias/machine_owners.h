@@ -4,10 +4,9 @@
 
 #include "base/check.h"
 #include "os/clock.h"
-#include "os/current.h"
-#include "sched/machine.h"
-#include "sched/paced_barrier.h"
-#include "sched/retreat.h"
+#include "sched/bias/current_owner.h"
+#include "sched/bias/meeting.h"
+#include "sched/bias/paced_barrier.h"
 
 namespace weft::sched {
 
@@ -20,10 +19,7 @@ struct MachineOwners : PacedBarrier {
   static constexpr std::uint8_t kStreak = 240;
 #endif
 
-  static Owner* self() noexcept {
-    Machine* m = os::current_m();
-    return WEFT_LIKELY(m != nullptr) ? &m->lock_owner : nullptr;
-  }
+  static Owner* self() noexcept { return current_lock_owner(); }
   static const Owner* find(Owner::Habit biased) noexcept;
   static void note_meeting() noexcept { sched::note_meeting(); }
   // Only its own thread writes it.
@@ -31,10 +27,10 @@ struct MachineOwners : PacedBarrier {
   // Of all Ms so far; wraps.
   static std::uint32_t uses_of_all() noexcept;
   static std::uint64_t begin_wait() noexcept { return os::ticks(); }
-  static void note_wait(std::uint64_t begin) noexcept { note_sharing_loss(begin); }
+  static void note_wait(std::uint64_t begin) noexcept { note_wait_for_lock(begin); }
 
   // A new M gets its number. Never given back: Ms are reused.
-  static void enroll(Machine& m) noexcept;
+  static void enroll(Owner& owner, std::uint32_t number) noexcept;
 };
 
 }  // namespace weft::sched

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "sched/paced_barrier.h"
+#include "sched/bias/paced_barrier.h"
 
 #include <algorithm>
 
 #include "os/clock.h"
-#include "os/current.h"
 #include "os/process_barrier.h"
-#include "sched/machine.h"
+#include "sched/bias/current_owner.h"
 
 namespace weft::sched {
 namespace {
@@ -46,8 +45,8 @@ void PacedBarrier::heavy_fence() noexcept {
     os::wait_instead_of_barrier();
   }
   const std::int64_t end = os::now_ns();
-  if (Machine* m = os::current_m(); m != nullptr && m->stole_at != 0)  // what it stole has not run meanwhile
-    m->stole_at += static_cast<std::uint64_t>(end - begin) * os::ticks_per_us() / 1000;
+  if (LockOwner* self = current_lock_owner())
+    self->barrier_ticks += static_cast<std::uint64_t>(end - begin) * os::ticks_per_us() / 1000;
   not_before_ns.store_relaxed(end + std::min((end - begin) * kRest, kMostRestNs));
 }
 

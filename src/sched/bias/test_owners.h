@@ -8,7 +8,7 @@
 #include "base/atomic.h"
 #include "os/process_barrier.h"
 #include "os/wait_list_lock.h"
-#include "sched/lock_owner.h"
+#include "sched/bias/lock_owner.h"
 
 // Owners for tests of biased_lock.h and biased_flag.h: the test's threads; each that has a number may own something.
 namespace weft::sched {

@@ -2,8 +2,8 @@
 #pragma once
 #include "base/atomic.h"
 #include "os/ranked_mutex.h"
-#include "sched/biased_lock.h"
-#include "sched/machine_owners.h"
+#include "sched/bias/biased_lock.h"
+#include "sched/bias/machine_owners.h"
 
 namespace weft::sched {
 

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
+#include "sched/core/arrivals.h"
+
 #include <algorithm>
 
 #include "base/delay_site.h"
 #include "os/clock.h"
-#include "sched/dispatch.h"
-#include "sched/locals.h"
-#include "sched/machines.h"
-#include "sched/processor_work.h"
-#include "sched/retreat.h"
-#include "sched/spawn.h"
-#include "sched/trace_points.h"
-#include "sched/traced_moves.h"
-#include "sched/world.h"
+#include "sched/core/machines.h"
+#include "sched/state/apart.h"
+#include "sched/state/processor_work.h"
+#include "sched/state/spawn.h"
+#include "sched/tracing/trace_points.h"
+#include "sched/tracing/traced_moves.h"
 
-// Work that becomes runnable: where it goes, and who is woken for it; what the global queue gives back.
 namespace weft::sched {
 namespace {
 
@@ -70,12 +68,23 @@ inline bool put_into_slot(Processor& p, Goroutine* woken) noexcept {
   return true;
 }
 
+// A53: to the P it last ran on, if that is another one that is running. False: the caller places it.
+bool send_to_last_processor(Processor& here, Goroutine* g) noexcept {
+  if (!policy().keeps_work_on_processors()) return false;
+  if (g->last_p == here.id || g->last_p >= maxprocs()) return false;
+  Processor& target = *scheduler.processors[g->last_p];
+  if (target.status() != PStatus::kRunning) return false;
+  target.inbox.push(Runnable(g));
+  wake_for_queued_work(&here);
+  return true;
+}
+
 __attribute__((noinline)) void place_woken(Processor* p, Goroutine* g) noexcept {
   if (WEFT_UNLIKELY((g->flags & kGIdle) != 0)) {
     scheduler.idle_priority.push(Runnable(g));
     wake_for_queued_work(p);
   } else if (WEFT_LIKELY(p != nullptr)) {
-    if (WEFT_UNLIKELY(scheduler.settings.wake_on_last_p) && send_to_last_processor(*p, g)) return;
+    if (WEFT_UNLIKELY(settings.wake_on_last_p) && send_to_last_processor(*p, g)) return;
     place(*p, Runnable(g), waits_for_lock(g->wait_reason) ? Why::kUnlock : Why::kWake);
   } else {
     inject(Runnable(g));
@@ -94,15 +103,15 @@ __attribute__((noinline)) bool place_injected_beside(Processor& p, std::size_t s
 }
 
 __attribute__((always_inline)) inline void make_ready(Processor* p, Goroutine* g) noexcept {
-  transition_untold(g, GStatus::kWaiting, GStatus::kRunnable);
+  transition_untraced(g, GStatus::kWaiting, GStatus::kRunnable);
   arch::fiber_release(g);
   WEFT_DELAY_SITE("ready.before_queue");
   if (WEFT_UNLIKELY(p == nullptr || !put_into_slot(*p, g))) place_woken(p, g);
 }
 
-__attribute__((noinline)) void ready_told(Goroutine* g, const void* frame) noexcept {
+__attribute__((noinline)) void ready_unusual(Goroutine* g, const void* frame) noexcept {
   Processor* p = os::current_p();
-  tell_unblock(p, g, frame);
+  trace_unblock_inline(p, g, frame);
   make_ready(p, g);
 }
 
@@ -112,10 +121,10 @@ __attribute__((noinline)) void ready_traced(Goroutine* g) noexcept {
   const void* frame = *static_cast<void* const*>(__builtin_frame_address(0));
   Goroutine* self = os::current_g();
   // Nor above the stack: there is nothing known at that height.
-  if (WEFT_UNLIKELY(self == nullptr || frame <= self->stack_bottom)) return ready_told(g, frame);
+  if (WEFT_UNLIKELY(self == nullptr || frame <= self->stack_bottom)) return ready_unusual(g, frame);
   if (WEFT_UNLIKELY(!trace::usual_unblock_there(&self->mark, {frame, self->stack_bottom, self},
                                                 self->chain_hints.unblock, &g->mark, g->id)))
-    return ready_told(g, frame);
+    return ready_unusual(g, frame);
   make_ready(os::current_p(), g);
 }
 
@@ -136,7 +145,30 @@ void collect(Goroutine* g, RunnableList& out) noexcept {
   }
 }
 
-bool place_sleepers(Processor& p, RunnableList& woken) noexcept {
+// Makes sleepers runnable a few at a time: what has to be read of each comes from memory together with that of the others, not
+// after it. One prefetch right behind the other, because each waits until its address is translated, and only those under way
+// at once share that wait: a page of the goroutine's own is in no TLB.
+static void collect_sleepers(const DueSleepers& sleepers, RunnableList& out) noexcept {
+  constexpr std::uint32_t kTogether = 8, kLinesOfFrames = 4;
+  for (std::uint32_t first = 0; first < sleepers.count; first += kTogether) {
+    const std::uint32_t end = std::min(first + kTogether, sleepers.count);
+    for (std::uint32_t i = first; i < end; ++i) {
+      __builtin_prefetch(sleepers.goroutines[i], 1);
+      __builtin_prefetch(reinterpret_cast<std::byte*>(sleepers.goroutines[i]) + base::kCacheLine, 1);
+    }
+    for (std::uint32_t i = first; i < end; ++i) {
+      Goroutine* g = sleepers.goroutines[i];
+      // Where it will go on, in the runtime's frames and the caller's. Null while it is still on its way out of its thread.
+      const auto* sp = static_cast<const std::byte*>(g->sp.load_relaxed());
+      for (std::uint32_t line = 0; line < kLinesOfFrames; ++line) __builtin_prefetch(sp + line * base::kCacheLine);
+      collect(g, out);
+    }
+  }
+}
+
+bool place_sleepers(Processor& p, const DueSleepers& sleepers) noexcept {
+  RunnableList woken;
+  collect_sleepers(sleepers, woken);
   constexpr std::uint64_t kBriefTogetherUs = 200;  // what one has taken once is now and then three times what it takes
   const std::size_t count = woken.size();
   std::uint64_t all_us = count / 2;  // each takes a little at least
@@ -177,10 +209,16 @@ void inject(RunnableList& chain) noexcept {
   wake_for_queued_work(os::current_p());
 }
 
+void inject_sleepers(const DueSleepers& sleepers) noexcept {
+  RunnableList woken;
+  collect_sleepers(sleepers, woken);
+  inject(woken);
+}
+
 // Stealing proved worthless just now: only a backlog that costs more than a wake is worth another try.
 static bool worth_another_try(const Processor& p) noexcept {
   const std::uint64_t backlog = policy().load(p).offered + scheduler.inject.size();
-  return backlog >= 128 || backlog * p.average_ns.load_relaxed() >= std::uint64_t{scheduler.settings.long_us} * 1000;
+  return backlog >= 128 || backlog * p.average_ns.load_relaxed() >= std::uint64_t{settings.long_us} * 1000;
 }
 
 void wake_for_queued_work(Processor* p) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/dispatch.h"
+#include "sched/core/dispatch.h"
 
 #include <sched.h>
 #include <algorithm>
@@ -7,18 +7,17 @@
 #include "arch/context.h"
 #include "base/delay_site.h"
 #include "os/clock.h"
-#include "sched/lease.h"
-#include "sched/locals.h"
-#include "sched/machines.h"
-#include "sched/next_run.h"
-#include "sched/preempt.h"
-#include "sched/run_sample.h"
-#include "sched/spawn.h"
-#include "sched/thread_state.h"
-#include "sched/trace_points.h"
-#include "sched/traced_moves.h"
-#include "sched/traced_wait.h"
-#include "sched/world.h"
+#include "sched/core/arrivals.h"
+#include "sched/core/lease.h"
+#include "sched/core/next_run.h"
+#include "sched/core/preempt.h"
+#include "sched/core/switch.h"
+#include "sched/state/locals.h"
+#include "sched/state/process_end.h"
+#include "sched/state/run_sample.h"
+#include "sched/state/spawn.h"
+#include "sched/tracing/trace_points.h"
+#include "sched/tracing/traced_moves.h"
 #include "weft/detail/happens_before.h"
 
 namespace weft::sched {
@@ -38,22 +37,9 @@ __attribute__((noinline)) void run_own_timers(Processor& p) noexcept {
     if (!scheduler.inject.empty())
       p.until_timers = 2 * kTimerCheckInterval;  // half of them take turns with the sleepers
   }
-  RunnableList woken;
-  p.counters.bump(Counter::kTimersFired, p.timers.run_due(now, true, woken, limit));
-  if (!place_sleepers(p, woken)) wake_for_queued_work(&p);
-}
-
-// The policy has granted runs out of the slot: while they last, it need not be asked.
-inline Runnable pick_slot(Processor& p) noexcept {
-  if (p.slot_runs == 0) return Runnable();
-  const Runnable slotted = p.slot.take();
-  if (WEFT_LIKELY(slotted)) --p.slot_runs;
-  return slotted;
-}
-
-// Nothing comes before the slot in this pick.
-inline bool slot_is_first(const Processor& p) noexcept {
-  return p.attention.load_relaxed() == 0 && p.timers.next_ns() == TimerHeap::kNever;
+  DueSleepers sleepers;
+  p.counters.bump(Counter::kTimersFired, p.timers.run_due(now, true, sleepers, limit));
+  if (!place_sleepers(p, sleepers)) wake_for_queued_work(&p);
 }
 
 inline Pick pick_now(Processor& p) noexcept {
@@ -79,22 +65,6 @@ inline InjectQueue& queue_of(const Goroutine* g) noexcept {
 }
 
 // --- the switch ---
-
-// The last before its context is entered: what the thread keeps for a goroutine is the target's from here on. Put there by who resumes it, not by
-// the resumed side: so a switch may be the last call of a function, and what it returns to is that one's caller.
-inline void lend_thread_to(Goroutine* target, const Machine& m, bool fresh) noexcept {
-  arch::set_stack_guard(guard_of(target));
-  os::set_current_g(target);
-  if (!fresh) restore_thread_state(target, m);
-}
-// On the resumed side: nothing is left to do, but for sanitizers.
-inline void arrive() noexcept {
-#if WEFT_ASAN || WEFT_TSAN
-  Goroutine* resumed = os::current_g();
-  arch::fiber_arrive(resumed->fiber);
-  arch::fiber_acquire(resumed);
-#endif
-}
 
 // Takes a runnable goroutine that may still be on its way out of another thread. Null: not there yet.
 //   Who calls this on the stack of a goroutine that is itself published must not wait: the other thread may be waiting for
@@ -128,16 +98,9 @@ __attribute__((noinline)) void check_unguarded_stack(const Goroutine* g) noexcep
                 static_cast<unsigned long long>(g->id), g->stack_bytes / 1024);
 }
 
-inline void runs_untold(Processor& p, Goroutine* g) noexcept {
-  transition_untold(g, GStatus::kRunnable, GStatus::kRunning);
-  p.counters.bump(Counter::kSwitches);
-  if (WEFT_LIKELY(g->last_p == p.id)) return;
-  g->last_p = static_cast<std::uint16_t>(p.id);
-  p.counters.bump(Counter::kMigrations);
-}
 inline void starts_running(Processor& p, Goroutine* g, bool at_once) noexcept {
-  if (trace::recording()) tell_tracer(g, GStatus::kRunnable, GStatus::kRunning, at_once);
-  runs_untold(p, g);
+  if (trace::recording()) trace_transition(g, GStatus::kRunnable, GStatus::kRunning, at_once);
+  runs_untraced(p, g);
 }
 
 // Gives a record the G and stack it will run on. Null: no stack to be had now.
@@ -145,18 +108,6 @@ inline Goroutine* attach(Processor& p, Runnable runnable) noexcept {
   Goroutine* g = WEFT_LIKELY(!runnable.has_extra()) ? scheduler.stacks.take(p) : take_goroutine_for(p, runnable);
   if (g != nullptr) g->record = runnable.record();
   return g;
-}
-
-// Leaves g for a goroutine or record whose context is ours. Returns on the resumed side: perhaps much later, perhaps on another
-// thread. Nothing is kept in registers meanwhile, not even g: the switch saves them for our callers, and we would have to save them once more.
-__attribute__((always_inline)) inline void switch_to(Goroutine* g, const Machine& m, Goroutine* target, void* context,
-                                                     bool fresh) noexcept {
-  save_thread_state(g, m);
-  WEFT_DELAY_SITE("switch.before_save");
-  lend_thread_to(target, m, fresh);
-  arch::fiber_leave(g->fiber, target->fiber, false);
-  weft_switch_context(reinterpret_cast<void**>(&g->sp), context, fresh);
-  arrive();
 }
 
 // Returns on the resumed side.
@@ -207,19 +158,6 @@ __attribute__((noinline)) void switch_and_lease(Goroutine* g, Runnable next) noe
   lease_processor();
 }
 
-// With what the slot held, or nothing.
-__attribute__((noinline)) void park_slowly(Runnable next) noexcept {
-  Goroutine* g = os::current_g();
-  Processor& p = *os::current_p();
-  if (next) {
-    p.tick.bump();
-  } else if (WEFT_LIKELY((g->flags & kGLocked) == 0)) {  // a locked one's thread runs nothing else: g0 gives the P away
-    next = accept(p, pick(p));
-  }
-  if (WEFT_UNLIKELY((g->flags & kGBlocks) != 0)) return switch_and_lease(g, next);
-  switch_from(g, p, *os::current_m(), next);
-}
-
 [[noreturn]] WEFT_NEVER_RETURNS void jump_to_system_stack(Goroutine* ended) noexcept {
   Machine& m = *os::current_m();
   m.dead = ended;
@@ -241,7 +179,7 @@ inline void start_goroutine(Processor& p, Goroutine* g) noexcept {
 inline Processor& finish_goroutine(Goroutine* g) noexcept {
   if (WEFT_UNLIKELY((g->flags & kGDetails) != 0)) {
     clear_details(g);
-    own_processor();
+    regain_processor();
   }
   Processor& p = *os::current_p();
   g->ready_at = 0;
@@ -254,7 +192,17 @@ inline Processor& finish_goroutine(Goroutine* g) noexcept {
 
 }  // namespace
 
-constinit Scheduler scheduler;
+void park_slowly(Runnable next) noexcept {
+  Goroutine* g = os::current_g();
+  Processor& p = *os::current_p();
+  if (next) {
+    p.tick.bump();
+  } else if (WEFT_LIKELY((g->flags & kGLocked) == 0)) {  // a locked one's thread runs nothing else: g0 gives the P away
+    next = accept(p, pick(p));
+  }
+  if (WEFT_UNLIKELY((g->flags & kGBlocks) != 0)) return switch_and_lease(g, next);
+  switch_from(g, p, *os::current_m(), next);
+}
 
 void switch_to_system_stack(Goroutine* g) noexcept {
   close_sample(g);
@@ -298,27 +246,6 @@ void execute_on_system_stack(Machine& m, Runnable runnable) noexcept {
 
 namespace {
 
-// The goroutine in the slot, if nothing comes before it and it has left its thread: then its context is ours. With a null context `next`
-// is what the slot held otherwise, if anything.
-struct Successor {
-  Runnable next;
-  void* context = nullptr;
-};
-__attribute__((always_inline)) inline Successor take_successor(const Goroutine* g, Processor& p) noexcept {
-  Successor successor;
-  if (WEFT_UNLIKELY((g->flags & kGSlowSwitch) != 0 || g->ready_at != 0 || !slot_is_first(p))) return successor;
-  successor.next = pick_slot(p);
-  Goroutine* target = successor.next.goroutine();
-  if (WEFT_UNLIKELY(!successor.next || successor.next.is_record() || (target->flags & kGSlowSwitch) != 0))
-    return successor;
-  successor.context = target->sp.load_acquire();  // pairs: goroutine.sp
-  if (WEFT_LIKELY(successor.context != nullptr)) {
-    p.tick.bump();
-    target->sp.store_relaxed(nullptr);  // ours now
-  }
-  return successor;
-}
-
 // The way most goroutines leave stands here as a whole; the rest is called last, so that park() needs no frame for it.
 template <bool kTraced>
 __attribute__((always_inline)) inline void park_now() noexcept {
@@ -328,8 +255,8 @@ __attribute__((always_inline)) inline void park_now() noexcept {
   const Successor successor = take_successor(g, p);
   if (WEFT_UNLIKELY(successor.context == nullptr)) return park_slowly(successor.next);
   Goroutine* target = successor.next.goroutine();
-  if constexpr (kTraced) tell_start(&p, target, true, __builtin_frame_address(0));
-  runs_untold(p, target);
+  if constexpr (kTraced) trace_start_inline(&p, target, true, __builtin_frame_address(0));
+  runs_untraced(p, target);
   switch_to(g, *os::current_m(), target, successor.context, false);
 }
 __attribute__((noinline)) void park_traced() noexcept { park_now<true>(); }
@@ -339,50 +266,6 @@ __attribute__((noinline)) void park_traced() noexcept { park_now<true>(); }
 void park() noexcept {
   if (trace::recording()) return park_traced();
   park_now<false>();
-}
-
-namespace {
-
-// The rest of wait_traced(), with what take_successor() has found.
-__attribute__((noinline)) void wait_told(Goroutine* g, ChannelLock& lock, const void* frame, Runnable next,
-                                         void* context) noexcept {
-  if (!trace::usual_leave(trace::format::Event::kGoBlock, &g->mark, static_cast<trace::Reason>(g->wait_reason),
-                          chain_of(g, frame), g->chain_hints.block))
-    trace_unusual_move(g, GStatus::kRunning, GStatus::kWaiting, frame);
-  transition_untold(g, GStatus::kRunning, GStatus::kWaiting);
-  Goroutine* target = next.goroutine();
-  if (context != nullptr) tell_start(os::current_p(), target, true, frame);
-  lock.unlock();
-  WEFT_DCHECK(!os::holds_any_rank(), "a goroutine parks holding none of the runtime's locks");
-  if (context == nullptr) return park_slowly(next);
-  runs_untold(*os::current_p(), target);
-  switch_to(g, *os::current_m(), target, context, false);
-}
-
-}  // namespace
-
-// As it usually goes nothing is called before the switch. What is done here nobody sees before the lock is released, the waiter in the list
-// neither.
-void wait_traced(Goroutine* g, WaitReason reason, const void* object, WaitList& list, Waiter& waiter,
-                 ChannelLock& lock) noexcept {
-  prepare_wait(g, reason, object);
-  list.push(waiter);
-  // Our caller's frame: this one has nothing to tell.
-  const void* frame = *static_cast<void* const*>(__builtin_frame_address(0));
-  WEFT_DCHECK(is_on_stack_of(g, frame), "who waits does so in a function with a frame of its own");
-  Processor& p = *os::current_p();
-  const Successor successor = take_successor(g, p);  // before anybody can wake us: then leaving and its start are one
-  if (WEFT_UNLIKELY(successor.context == nullptr)) return wait_told(g, lock, frame, successor.next, nullptr);
-  Goroutine* target = successor.next.goroutine();
-  if (WEFT_UNLIKELY(!trace::usual_switch_there(&g->mark, reinterpret_cast<const trace::Reason&>(g->wait_reason),
-                                               {frame, g->stack_bottom, g}, g->chain_hints.block, &target->mark,
-                                               target->id)))
-    return wait_told(g, lock, frame, successor.next, successor.context);
-  transition_untold(g, GStatus::kRunning, GStatus::kWaiting);
-  lock.unlock();
-  WEFT_DCHECK(!os::holds_any_rank(), "a goroutine parks holding none of the runtime's locks");
-  runs_untold(*os::current_p(), target);  // read again rather than kept: it is the same
-  switch_to(g, *os::current_m(), target, successor.context, false);
 }
 
 void refuse_to_wait_with_lock() noexcept {
@@ -416,7 +299,7 @@ __attribute__((noinline)) void yield_and_lease(Goroutine* g, Processor& p) noexc
 }  // namespace
 
 void yield() noexcept {
-  Processor* p = own_processor();
+  Processor* p = regain_processor();
   Goroutine* g = os::current_g();
   if (p == nullptr) {  // a plain thread, or inside a blocking call
     sched_yield();
@@ -452,7 +335,7 @@ void give_way() noexcept {
 
 WEFT_NEVER_RETURNS void end_goroutine() noexcept {
   if (WEFT_UNLIKELY(scheduler.forked.load_relaxed())) refuse_in_forked_child();
-  own_processor();
+  regain_processor();
   Goroutine* g = os::current_g();
   SpawnRecord* record = g->record;
   scheduler.records.give(finish_goroutine(g), record);
@@ -484,7 +367,7 @@ extern "C" WEFT_NEVER_RETURNS __attribute__((used)) void weft_goroutine_main() {
     lease_at_start(g);
     weft_run_entry(record);
 
-    own_processor();
+    regain_processor();
     if (WEFT_UNLIKELY((g->flags & (kGSlowSwitch | kGOwnStack)) != 0 || !scheduler.starved.empty())) end_goroutine();
     Processor& p = finish_goroutine(g);
     scheduler.records.give(p, record);
@@ -510,13 +393,6 @@ extern "C" WEFT_NEVER_RETURNS __attribute__((used)) void weft_goroutine_main() {
     arch::fiber_leave(g->fiber, target->fiber, true);
     arch::jump_context(context);
   }
-}
-
-std::uint64_t total(Counter counter) noexcept {
-  std::uint64_t sum = scheduler.shared_counters.read(counter);
-  const std::uint32_t made = scheduler.processors_made.load_acquire();  // pairs: processors_made
-  for (std::uint32_t i = 0; i < made; ++i) sum += scheduler.processors[i]->counters.read(counter);
-  return sum;
 }
 
 }  // namespace weft::sched

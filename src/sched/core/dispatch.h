@@ -2,9 +2,10 @@
 #pragma once
 #include <cstdint>
 
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
+#include "sched/tracing/trace_points.h"
 
-// Park, ready, yield, spawn: the moves of a goroutine, and the switch under them.
+// Park, yield, end: how a goroutine leaves its P, and the switch under that. How it becomes runnable: arrivals.h.
 //   Switching   goes directly from goroutine to goroutine; g0 (the thread's own stack) only when the P has nothing, when
 //               somebody wants the P's attention, or when a locked goroutine is involved.
 //   Parking     begin_wait(); publish yourself where the waker finds you; drop locks; park(). A ready() that comes before the
@@ -25,10 +26,10 @@ inline void prepare_wait(Goroutine* g, WaitReason reason, const void* object) no
   g->wait_object = object;
   g->wait_since_ms = scheduler.coarse_ms.load_relaxed();  // a clock for people
 }
-// The caller's goroutine, about to be published to a waker. (_untold: goroutine.h)
-inline void begin_wait_untold(Goroutine* g, WaitReason reason, const void* object) noexcept {
+// The caller's goroutine, about to be published to a waker. (_untraced: goroutine.h)
+inline void begin_wait_untraced(Goroutine* g, WaitReason reason, const void* object) noexcept {
   prepare_wait(g, reason, object);
-  transition_untold(g, GStatus::kRunning, GStatus::kWaiting);
+  transition_untraced(g, GStatus::kRunning, GStatus::kWaiting);
 }
 inline void begin_wait(Goroutine* g, WaitReason reason, const void* object) noexcept {
   prepare_wait(g, reason, object);
@@ -38,20 +39,12 @@ inline void begin_wait(Goroutine* g, WaitReason reason, const void* object) noex
 inline void call_off_wait(Goroutine* g) noexcept { transition(g, GStatus::kWaiting, GStatus::kRunning); }
 
 void park() noexcept;   // may switch
+// May switch. The rest of park(), with what the slot held, or nothing.
+__attribute__((noinline)) void park_slowly(Runnable next) noexcept;
 void yield() noexcept;  // may switch
 // Preempted: behind everybody else, whichever P they wait for. The local queue would find the goroutine first again, before
 // what timers and threads have put into the global one.
 void give_way() noexcept;
-void ready(Goroutine* g) noexcept;  // any thread; g is waiting
-// As ready(), for many at once: the caller places what `out` gets.
-void collect(Goroutine* g, RunnableList& out) noexcept;
-// Owner of p: sleepers whose time has come go to the back of its queue, in the order of their times; a single one that is known to run
-// briefly goes first (a ticker beside goroutines that compute would be late by the time slices of all of them). True: others need not be woken for them, for all
-// together will run briefly, as far as is known (a wake costs more than they do).
-bool place_sleepers(Processor& p, RunnableList& woken) noexcept;
-void submit(Runnable record) noexcept;    // any thread; a filled spawn record
-void inject(Runnable runnable) noexcept;  // any thread: to the global queue, and wakes whoever is needed
-void inject(RunnableList& chain) noexcept;
 
 // Ends the current goroutine; its frames have been unwound or are given up.
 [[noreturn]] void end_goroutine() noexcept;
@@ -61,13 +54,5 @@ void execute_on_system_stack(Machine& m, Runnable runnable) noexcept;
 
 // Leaves the current goroutine, which has been published, for g0.
 void switch_to_system_stack(Goroutine* g) noexcept;  // may switch
-
-// Work has been put where p's thieves find it: wake whoever rule R says.
-void wake_for_queued_work(Processor* p) noexcept;
-
-// From the global queue: the oldest, to run now.
-Runnable take_one_injected(Processor& p) noexcept;
-// A batch of it: one to run, the rest to p's queue (B01). For a P that has nothing else.
-Runnable take_injected(Processor& p) noexcept;
 
 }  // namespace weft::sched

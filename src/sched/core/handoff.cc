@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-#include "sched/handoff.h"
+#include "sched/core/handoff.h"
 
 #include "base/delay_site.h"
 #include "os/clock.h"
-#include "sched/dispatch.h"
-#include "sched/hooks.h"
-#include "sched/machines.h"
-#include "sched/run_sample.h"
-#include "sched/thread_kept.h"
-#include "sched/world.h"
+#include "sched/core/arrivals.h"
+#include "sched/core/dispatch.h"
+#include "sched/core/machines.h"
+#include "sched/core/thread_kept.h"
+#include "sched/model/hooks.h"
+#include "sched/rule/call_habit.h"
+#include "sched/state/process_end.h"
+#include "sched/state/run_sample.h"
+#include "sched/tracing/trace_points.h"
 
 namespace weft::sched {
 namespace {
@@ -79,7 +82,7 @@ __attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m,
 __attribute__((noinline)) void hand_off_at_once(Processor& p, std::uint64_t word) noexcept {
   if (!take_from_call(p, word)) return;
   scheduler.shared_counters.add(Counter::kLongCalls);
-  hand_off(p, Waker::kBlocks);
+  pass_processor(p, Waker::kBlocks);
 }
 
 __attribute__((always_inline)) inline void leave_in_call(Machine& m, Goroutine* g) noexcept {
@@ -118,7 +121,7 @@ static __attribute__((noinline)) void enter_watched_call(Goroutine* g, Machine& 
   if (g->habits.long_calls > 0) m.call_began = os::ticks();
   leave_processor_in_call(m, g);
   WEFT_DELAY_SITE("call.entered");
-  give_up_call(p, m.call_word, predicts_long_call(*g));
+  give_up_call(p, m.call_word, predicts_long_call(g->habits.long_calls));
 }
 
 void enter_call() noexcept {

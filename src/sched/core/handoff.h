@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 
 // Blocking calls.
 //   Enter    the P stays wired to the M, marked "in call" in its word (status, M, call number); from then on it belongs to
@@ -12,13 +12,6 @@
 //            for waking another thread. Calls that gave their P away are timed, too, so that a wrong prediction ends.
 //   Orders   enter: word release  -- taker: CAS acquire;  taker: new word release -- leave: CAS acquire   (processor.word)
 namespace weft::sched {
-
-// Habits::long_calls. 0: calls were short, or nothing is known. From kLongCallSuspected on, calls are timed. Above it, the
-// next call is predicted to be long.
-inline constexpr std::uint8_t kLongCallSuspected = 1, kLongCallsMax = 3;
-
-// The next call of this goroutine will be long, if it goes on as before.
-inline bool predicts_long_call(const Goroutine& g) noexcept { return g.habits.long_calls > kLongCallSuspected; }
 
 // On a goroutine with a P. Until leave_call() the thread counts as a plain one: current_p() is null.
 void enter_call() noexcept;

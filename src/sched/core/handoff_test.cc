@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/handoff.h"
+#include "sched/core/handoff.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -66,11 +66,11 @@ TEST(HandOff, a_processor_left_idle_by_a_call_takes_what_waits_in_a_busy_one_s_s
 TEST(HandOff, what_is_in_the_slot_of_a_processor_that_gets_no_thread_is_not_forgotten) {
   std::atomic<bool> ran{false}, over{false};
   std::atomic<std::uint32_t> inside{0};
-  const Settings before = scheduler.settings;
+  const Settings before = settings;
   run([&] {
     runtime::set_maxprocs(1);
-    scheduler.settings.prompt_threads_per_p = 0;
-    scheduler.settings.thread_interval_ns = 50'000'000;
+    settings.prompt_threads_per_p = 0;
+    settings.thread_interval_ns = 50'000'000;
     const std::uint32_t callers = scheduler.threads.load_relaxed() + 1;  // no thread is left over from other tests
     wait_group group;
     group.add(static_cast<int>(callers) + 1);
@@ -96,7 +96,7 @@ TEST(HandOff, what_is_in_the_slot_of_a_processor_that_gets_no_thread_is_not_forg
     });
     group.wait();
   });
-  scheduler.settings = before;
+  settings = before;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/hold.h"
+#include "sched/core/hold.h"
 
 #include <algorithm>
 #include <mutex>
@@ -9,9 +9,9 @@
 #include "base/delay_site.h"
 #include "os/clock.h"
 #include "os/futex.h"
-#include "sched/hooks.h"
-#include "sched/preempt.h"
-#include "sched/scheduler.h"
+#include "sched/model/hooks.h"
+#include "sched/state/scheduler.h"
+#include "sched/state/thread_signal.h"
 
 namespace weft::sched {
 namespace {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <cstdint>
-
-#include "base/atomic.h"
-#include "os/self_signal.h"
+#include "sched/model/hold_word.h"
 
 // Holding exiles: a goroutine that lost its P and computes on (preempt.h) is a plain thread, which nobody can ask to
 // stop but by signal. The handler of that signal waits, and with it the thread, for as long as anybody wants so.
-//   Who wants    sysmon, where the exile would use more CPUs than maxprocs (sched/exile_shares.h); a stopped world;
+//   Who wants    sysmon, where the exile would use more CPUs than maxprocs (sched/exile/exile_shares.h); a stopped world;
 //                the exit, for ever.
 //   Word         the reasons, and kHeld: the thread is in the handler. Reasons are set and cleared by those who have
 //                them, kHeld by the thread alone, and only in a CAS that sees the reasons: so who sees kHeld beside a
@@ -33,37 +30,6 @@
 namespace weft::sched {
 
 struct Machine;
-
-enum HoldReason : std::uint32_t {
-  kHoldShare = 1,  // sysmon: not its turn
-  kHoldWorld = 2,  // the world is stopped
-  kHoldExit = 4,   // the process ends
-};
-inline constexpr std::uint32_t kHoldReasons = 7, kHeld = 8;
-
-enum class Refusal : std::uint8_t {
-  kPlace,      // it may have a lock that others need, or nobody can tell
-  kCall,       // the same, and it sleeps in a system call
-  kForbidden,  // no_preempt
-};
-
-// What others want of an exile's thread. Part of its Machine.
-struct Hold {
-  base::Atom<std::uint32_t> word{0};
-  base::Atom<std::uint32_t> refusals{0};  // since somebody wants it; written by the thread and by who begins to want
-  base::Atom<Refusal> last_refusal{Refusal::kPlace};
-  base::Atom<const void*> context{nullptr};  // the interrupted registers (ucontext_t); valid while held
-  // machines_lock: the last signal, what `refusals` was then, and since when it is wanted
-  std::int64_t asked_ns = 0, wanted_ns = 0;
-  std::uint32_t refusals_then = 0;
-  int timer = os::kNoTimer;  // the thread's own
-};
-inline constexpr std::uint32_t kPatience = 25;
-
-inline bool is_held(const Hold& hold) noexcept {
-  const std::uint32_t word = hold.word.load_acquire();  // pairs: hold.word
-  return (word & kHeld) != 0 && (word & kHoldReasons) != 0;
-}
 
 // --- the thread itself, in the handler ---
 // Until nobody wants it any more. `context`: of the handler.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/hold.h"
+#include "sched/core/hold.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "os/clock.h"
-#include "sched/machine.h"
-#include "sched/scheduler.h"
+#include "sched/model/machine.h"
+#include "sched/state/scheduler.h"
 
 namespace weft::sched {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "sched/lease.h"
+#include "sched/core/lease.h"
 
 #include <algorithm>
 
 #include "os/thread_usage.h"
-#include "sched/handoff.h"
-#include "sched/hold.h"
-#include "sched/preempt.h"
+#include "sched/core/handoff.h"
+#include "sched/core/hold.h"
+#include "sched/core/preempt.h"
 
 namespace weft::sched {
 namespace {
@@ -48,7 +48,7 @@ void judge(Goroutine* g, const os::ThreadUsage& before, const os::ThreadUsage& n
   sites.set(g->site, slept ? stronger(site) : weaker(site));
   std::uint8_t habit = slept ? stronger(g->habits.plain_calls) : weaker(g->habits.plain_calls);
   if (now.cpu_ns - before.cpu_ns > kMostComputingNs) habit = std::min<std::uint8_t>(habit, kHabitStrong - 1);
-  if (scheduler.settings.leases != Leases::kAlways) set_habit(g, habit);
+  if (settings.leases != Leases::kAlways) set_habit(g, habit);
 }
 
 bool may_lease(const Goroutine* g, const Processor& p) noexcept {
@@ -58,7 +58,7 @@ bool may_lease(const Goroutine* g, const Processor& p) noexcept {
 }  // namespace
 
 void learn_plain_call(Goroutine* g) noexcept {
-  if (scheduler.settings.leases == Leases::kNever) return;
+  if (settings.leases == Leases::kNever) return;
   set_habit(g, stronger(g->habits.plain_calls));
   sites.set(g->site, stronger(sites.habit(g->site)));
   scheduler.sites_block.store_relaxed(true);
@@ -80,7 +80,7 @@ void lease_processor() noexcept {
 }
 
 void lease_by_site(Goroutine* g) noexcept {
-  const std::uint8_t habit = scheduler.settings.leases == Leases::kAlways ? kHabitMax : sites.habit(g->site);
+  const std::uint8_t habit = settings.leases == Leases::kAlways ? kHabitMax : sites.habit(g->site);
   if (habit == 0) return;
   set_habit(g, habit);
   lease_processor();

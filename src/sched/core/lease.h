@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 
 // Leases: a goroutine that blocks its thread without saying so (a client library's read, a usleep) keeps no P from the others.
 //   Learn    The preemption signal finds a goroutine asleep in a system call (preempt.cc, sent by plain_call_watch.h): its habit grows, and that of the

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "sched/left_behind.h"
+#include "sched/core/left_behind.h"
 
-#include "sched/processor_work.h"
-#include "sched/victim_order.h"
+#include "sched/queue/victim_order.h"
+#include "sched/state/processor_work.h"
 
 namespace weft::sched {
 

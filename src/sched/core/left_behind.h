@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "sched/runnable.h"
+#include "sched/queue/runnable.h"
 
 // What thieves take beside the policy's queues: the inboxes of other Ps, and slots that their Ps do not come to.
 namespace weft::sched {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/machine_sleep.h"
+#include "sched/core/machine_sleep.h"
 
 #include <sched.h>
 
@@ -7,11 +7,11 @@
 #include "os/affinity.h"
 #include "os/clock.h"
 #include "os/early_timer.h"
-#include "sched/machine.h"
-#include "sched/scheduler.h"
-#include "sched/timer_watch.h"
-#include "sched/wake_lateness.h"
-#include "sched/wake_rhythm.h"
+#include "sched/core/watcher.h"
+#include "sched/model/machine.h"
+#include "sched/state/scheduler.h"
+#include "sched/timer/wake_lateness.h"
+#include "sched/timer/wake_rhythm.h"
 
 namespace weft::sched {
 namespace {
@@ -66,7 +66,7 @@ bool wait_for_bell(Machine& m, std::int64_t deadline_ns, RunnableList* ready) no
 }
 
 void open_early_timers() noexcept {
-  if (scheduler.settings.early_timers.value_or(os::EarlyTimer::pays())) early_timer.open();
+  if (settings.early_timers.value_or(os::EarlyTimer::pays())) early_timer.open();
 }
 
 bool wait_for_timer(Machine& m, const TimerWake& timers, RunnableList* ready) noexcept {

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "sched/runnable.h"
+#include "sched/queue/runnable.h"
 
 // How an M sleeps that has nothing to run: on its note, or in the netpoller.
 namespace weft::sched {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "sched/machines.h"
+#include "sched/core/machines.h"
 
-#include <cxxabi.h>
 #include <sched.h>
 #include <cerrno>
 #include <cstring>
@@ -12,18 +11,14 @@
 #include "os/affinity.h"
 #include "os/clock.h"
 #include "os/memory.h"
-#include "os/thread.h"
-#include "os/time_slice.h"
-#include "sched/dispatch.h"
-#include "sched/handoff.h"
-#include "sched/hooks.h"
-#include "sched/machine_owners.h"
-#include "sched/processor_work.h"
-#include "sched/timer_watch.h"
-#include "sched/trace_points.h"
-#include "sched/world.h"
-
-extern "C" thread_local constinit weft::os::Current weft_current __attribute__((tls_model("initial-exec")));
+#include "sched/bias/machine_owners.h"
+#include "sched/model/hooks.h"
+#include "sched/rule/call_habit.h"
+#include "sched/state/network_watch.h"
+#include "sched/state/next_timer.h"
+#include "sched/state/processor_work.h"
+#include "sched/state/world_stop.h"
+#include "sched/tracing/trace_points.h"
 
 namespace weft::sched {
 namespace {
@@ -35,127 +30,20 @@ constexpr std::size_t kSystemStackBytes = 2 * 1024 * 1024;
 constexpr std::size_t kSystemStackBytes = 256 * 1024;
 #endif
 
+void (*entry_of_threads)(void*) = nullptr;
+
 constexpr std::int64_t kNoThreadLimitNs = 500'000'000;
-
-// A42: the goroutine belongs to another thread: it gets this M's P together with it.
-void hand_to_locked_machine(Machine& m, Goroutine* g) noexcept {
-  Machine& target = *g->locked_m;
-  Processor& p = release_processor(m);
-  p.counters.bump(Counter::kLockedHandoffs);
-  target.next_runnable = Runnable(g);
-  target.next_spinning = false;
-  target.next_p.store_release(&p);  // pairs: machine.next_p
-  signal_machine(target);
-}
-
-// A41: the goroutine locked to this thread is not running: the P goes away at once, and the thread waits for both.
-void wait_for_locked_goroutine(Machine& m) noexcept {
-  if (m.p != nullptr) {
-    const Runnable handed = m.handed;
-    m.handed = Runnable();
-    if (handed) policy().ready(*m.p, handed, Why::kReturned);
-    hand_off(release_processor(m), Waker::kBlocks);
-  }
-  scheduler.locked_machines.fetch_add_relaxed(1);  // statistics and the thread-limit check
-  Processor* p;
-  while ((p = m.next_p.load_acquire()) == nullptr) m.note.wait();  // pairs: machine.next_p
-  scheduler.locked_machines.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
-  accept_processor(m, *p);
-}
-
-void free_dead_goroutine(Machine& m) noexcept {
-  Goroutine* g = m.dead;
-  m.dead = nullptr;
-  if ((g->flags & kGUnguarded) != 0 && !StackPool::canary_intact(g))
-    base::fatal("goroutine: stack overflow (limit %u KiB; this kernel gives no guard page for it)",
-                g->stack_bytes / 1024);
-  if ((g->flags & kGLocked) != 0) {  // ended while locked: the thread's state is tainted, it ends too
-    g->flags = static_cast<std::uint8_t>(g->flags & ~kGLocked);
-    g->locked_m = nullptr;
-    g->lock_depth = 0;
-    m.locked_g = nullptr;
-    m.must_exit = true;
-  }
-  if ((g->flags & kGOwnStack) != 0) {
-    scheduler.stacks.give_sized(g);
-  } else {
-    scheduler.stacks.give(*m.p, g);
-  }
-  if (!m.handed && !m.must_exit && !scheduler.starved.empty()) m.handed = scheduler.starved.pop();
-}
-
-void machine_loop(Machine& m) noexcept {
-  for (;;) {
-    if (m.dead != nullptr) free_dead_goroutine(m);
-    if (m.must_exit) return;
-    if (m.locked_g != nullptr) {
-      wait_for_locked_goroutine(m);
-    } else if (m.p == nullptr && !wait_for_processor(m)) {
-      return;
-    }
-    Runnable next = m.handed;
-    m.handed = Runnable();
-    if (WEFT_UNLIKELY(m.p->attention.load_relaxed() != 0)) {
-      if (next) policy().ready(*m.p, next, Why::kReturned);
-      // A thread with a locked goroutine never goes to the idle list: it waits for that goroutine alone.
-      if (!attend(m) || m.locked_g != nullptr) continue;
-      next = Runnable();  // the search begins with due timers
-    }
-    if (!next) next = find_runnable(m);
-    if (!next) return;
-    if (!next.is_record() && (next.goroutine()->flags & kGLocked) != 0 && next.goroutine()->locked_m != &m) {
-      hand_to_locked_machine(m, next.goroutine());
-      continue;
-    }
-    execute_on_system_stack(m, next);
-  }
-}
-
-void retire_machine(Machine& m) noexcept {
-  if (m.p != nullptr) {
-    if (m.handed) policy().ready(*m.p, m.handed, Why::kReturned);
-    hand_off(release_processor(m), Waker::kBlocks);
-  }
-  os::set_current_m(nullptr);
-  m.alive.store_release(false);  // pairs: machine.alive
-  std::lock_guard guard(scheduler.machines_lock);
-  m.current = nullptr;
-  m.free_next = scheduler.free_machines;
-  scheduler.free_machines = &m;
-  scheduler.threads.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
-}
-
-void machine_main(void* argument) {
-  auto& m = *static_cast<Machine*>(argument);
-  os::SignalStack signal_stack;
-  os::ask_for_precise_timers();
-  os::ask_for_short_slices();
-  const os::StackBounds stack = os::current_thread_stack();
-  arch::fiber_adopt_thread(m.fiber, stack.bottom, stack.size);
-  m.errno_address = &errno;
-  arch::fiber_switches(&errno, sizeof errno);
-  m.exceptions = reinterpret_cast<ExceptionGlobals*>(abi::__cxa_get_globals());
-  m.current = &weft_current;
-  m.tid = os::thread_id();
-  os::set_current_m(&m);
-  m.alive.store_release(true);  // pairs: machine.alive
-  hooks.thread_started();
-  accept_processor(m, *m.next_p.load_acquire());  // pairs: machine.next_p
-  machine_loop(m);
-  hooks.thread_ending();
-  retire_machine(m);
-}
 
 // With the machines lock held: an M structure, reused or new. Null: limit reached.
 Machine* new_machine_locked(bool by_timer) noexcept {
   const std::uint32_t count = scheduler.threads.load_relaxed();  // changed under this lock, except decrements
   const std::uint32_t prompt =
-      scheduler.settings.prompt_threads_per_p * maxprocs() + scheduler.locked_machines.load_relaxed();
-  if (count >= scheduler.settings.max_threads) return nullptr;
+      settings.prompt_threads_per_p * maxprocs() + scheduler.locked_machines.load_relaxed();
+  if (count >= settings.max_threads) return nullptr;
   if (count >= prompt && !by_timer) {
     if (os::now_ns() < scheduler.next_thread_at_ns.load_relaxed()) return nullptr;
   }
-  scheduler.next_thread_at_ns.store_relaxed(os::now_ns() + scheduler.settings.thread_interval_ns);
+  scheduler.next_thread_at_ns.store_relaxed(os::now_ns() + settings.thread_interval_ns);
   Machine* m = scheduler.free_machines;
   if (m != nullptr) {
     scheduler.free_machines = m->free_next;
@@ -173,7 +61,8 @@ Machine* new_machine_locked(bool by_timer) noexcept {
     if (memory == nullptr) return nullptr;
     m = new (memory) Machine;
     m->id = scheduler.next_machine_id++;
-    MachineOwners::enroll(*m);
+    WEFT_CHECK(static_cast<void*>(m) == &m->lock_owner, "an M begins with its LockOwner (current_owner.h)");
+    MachineOwners::enroll(m->lock_owner, m->id);
     m->all_next = scheduler.all_machines;
     scheduler.all_machines = m;
   }
@@ -200,17 +89,17 @@ void thread_refused(int error) noexcept {
 
 // No thread can be had for p. If every M is locked to a goroutine that waits, nobody will ever run the rest.
 void check_thread_limit() noexcept {
-  if (scheduler.threads.load_relaxed() < scheduler.settings.max_threads) return;
-  if (scheduler.locked_machines.load_relaxed() < scheduler.settings.max_threads) return;
+  if (scheduler.threads.load_relaxed() < settings.max_threads) return;
+  if (scheduler.locked_machines.load_relaxed() < settings.max_threads) return;
   base::fatal_exit(
       2,
       "weft: program exceeds %u-thread limit: every thread is locked by a goroutine (lock_os_thread) that waits; "
       "raise WEFT_MAX_THREADS or lock fewer goroutines",
-      scheduler.settings.max_threads);
+      settings.max_threads);
 }
 
 bool start_thread_for(Machine& m) noexcept {
-  const int error = hooks.start_thread(machine_main, &m, kSystemStackBytes, "weft-m");
+  const int error = hooks.start_thread(entry_of_threads, &m, kSystemStackBytes, "weft-m");
   if (error == 0) {
     scheduler.threads_created.fetch_add_relaxed(1);
     return true;
@@ -230,7 +119,7 @@ bool start_thread_for(Machine& m) noexcept {
 bool kernel_places_well(const Machine& m, Waker waker) noexcept {
   if (waker == Waker::kBlocks) return m.slept_on_cpu.load_relaxed() == sched_getcpu();
   const Goroutine* g = os::current_g();
-  return waker == Waker::kIndifferent || (g != nullptr && predicts_long_call(*g));
+  return waker == Waker::kIndifferent || (g != nullptr && predicts_long_call(g->habits.long_calls));
 }
 
 // The doorbell. What the M is to do was written before; a ring too many only makes it look.
@@ -296,6 +185,8 @@ bool start_machine_for(Processor& p, bool spinning, Runnable handed, Waker waker
 }
 
 }  // namespace
+
+void set_thread_entry(void (*entry)(void*)) noexcept { entry_of_threads = entry; }
 
 void signal_machine(Machine& m) noexcept {
   if (m.note.signal()) scheduler.network.source.load_relaxed()->interrupt();  // it blocks there, so there is one
@@ -429,7 +320,7 @@ void make_idle(Processor& p) noexcept {
   }
 }
 
-void hand_off(Processor& p, Waker waker) noexcept {
+void pass_processor(Processor& p, Waker waker) noexcept {
   if (stop_if_world_stops(p)) return;
   count(os::current_p(), Counter::kHandoffs);
   const bool work_waits = has_work(p) || !scheduler.inject.empty();
@@ -445,10 +336,6 @@ void hand_off(Processor& p, Waker waker) noexcept {
   } else {
     make_idle(p);
   }
-}
-
-bool work_exists(const Processor* except) noexcept {
-  return !scheduler.inject.empty() || !scheduler.idle_priority.empty() || processors_offer_work(except);
 }
 
 }  // namespace weft::sched

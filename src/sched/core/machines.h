@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 
 // Threads: starting, waking, sleeping, ending.
 //   Throttle   up to k * maxprocs Ms are started promptly, beyond that one per interval (A55), never more than max_threads:
 //              a P that gets none stays idle and sysmon tries again; work waits, nothing fails.
 //   Pairing    a P prefers the M it last ran with (A54).
 namespace weft::sched {
+
+// Before the first thread: what each of them runs, with its Machine.
+void set_thread_entry(void (*entry)(void*)) noexcept;
 
 // Rule R: makes one idle P spin, unless somebody does already. `p`: for the counters; may be null.
 void wake_one(Processor* p) noexcept;
@@ -33,18 +36,9 @@ void acquire_processor(Machine& m, Processor& p) noexcept;
 // Unwires it; the caller owns it still.
 Processor& release_processor(Machine& m) noexcept;
 // A P nobody is wired to finds its next M, or becomes idle (A21, A41).
-void hand_off(Processor& p, Waker waker) noexcept;
+void pass_processor(Processor& p, Waker waker) noexcept;
 // p becomes idle; wakes somebody if work turned up in between.
 void make_idle(Processor& p) noexcept;
-
-// The M has no P: sleeps until it is given one. False: the thread is to end.
-bool wait_for_processor(Machine& m) noexcept;
-
-// The M looks for work with its P; without any it gives the P up and sleeps. None: the thread is to end.
-Runnable find_runnable(Machine& m) noexcept;
-
-// Something to do for an M without work, read after a full fence.
-bool work_exists(const Processor* except) noexcept;
 
 // Ms are about to be started beyond the throttle; called by sysmon when the interval is over.
 void retry_wanted_thread() noexcept;

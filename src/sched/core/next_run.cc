@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "sched/next_run.h"
+#include "sched/core/next_run.h"
 
 #include <algorithm>
 
 #include "os/clock.h"
-#include "sched/processor_work.h"
+#include "sched/state/processor_work.h"
 
 namespace weft::sched {
 namespace {
@@ -14,8 +14,8 @@ constexpr std::uint64_t kGlobalWaitNs = 300'000;  // the oldest of the global qu
 // How many dispatches until the global queue has its next turn. Goroutines that run for long let it pass more often, but its
 // entries are served no more often than those that wait here.
 std::uint32_t dispatches_until_turn(const Processor& p) noexcept {
-  if (WEFT_UNLIKELY(scheduler.settings.wake_on_last_p)) return 1;             // each looks into the inbox
-  if (WEFT_UNLIKELY(scheduler.settings.seed_search_order)) return kTurnLimit;  // as the documents have it
+  if (WEFT_UNLIKELY(settings.wake_on_last_p)) return 1;             // each looks into the inbox
+  if (WEFT_UNLIKELY(settings.seed_search_order)) return kTurnLimit;  // as the documents have it
   const std::uint64_t by_time = kGlobalWaitNs / (p.average_ns.load_relaxed() + 1);
   const std::uint64_t by_share = 2 + policy().load(p).all() / std::max<std::size_t>(scheduler.inject.size(), 1);
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max(by_time, by_share), kTurnLimit));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/dispatch.h"
-#include "sched/scheduler.h"
+#include "sched/core/arrivals.h"
+#include "sched/state/scheduler.h"
 
 // What a P runs next when its slot does not say so: the policy's choice, with the duties that are the same for every policy.
 //   Turn     Work in the global queue waits for any P. Each P gives it a turn after kTurnLimit dispatches, or earlier where

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "sched/preempt.h"
+#include "sched/core/preempt.h"
 
 #include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -20,29 +18,23 @@
 #include "base/sanitizer.h"
 #include "os/clock.h"
 #include "os/keep_errno.h"
-#include "sched/dispatch.h"
-#include "sched/foreign_frames.h"
-#include "sched/handoff.h"
-#include "sched/hold.h"
-#include "sched/hooks.h"
-#include "sched/interrupted_stack.h"
-#include "sched/lease.h"
-#include "sched/spawn.h"
-#include "sched/thread_kept.h"
-#include "sched/unwinding.h"
-#include "sched/user_call.h"
+#include "sched/core/dispatch.h"
+#include "sched/core/handoff.h"
+#include "sched/core/hold.h"
+#include "sched/core/lease.h"
+#include "sched/core/thread_kept.h"
+#include "sched/frames/foreign_frames.h"
+#include "sched/frames/interrupted_stack.h"
+#include "sched/frames/unwinding.h"
+#include "sched/frames/user_call.h"
+#include "sched/model/hooks.h"
+#include "sched/state/spawn.h"
+#include "sched/state/thread_signal.h"
 #include "weft/detail/preemptible_scope.h"
 
-// All code of libweft.a is in sections of this name (cmake/GatherText.cmake); absent where that step was left out.
-extern "C" {
-extern const char __start_weft_text[] __attribute__((weak, visibility("hidden")));
-extern const char __stop_weft_text[] __attribute__((weak, visibility("hidden")));
-void weft_goroutine_main();
-void weft_run_entry(weft::detail::spawn_record* record);  // in builds with sanitizers
 #if defined(__x86_64__)
-extern bool weft_checks_always_fire __attribute__((visibility("hidden")));  // arch/morestack_x86_64.S
+extern "C" bool weft_checks_always_fire __attribute__((visibility("hidden")));  // arch/morestack_x86_64.S
 #endif
-}
 
 namespace weft::sched {
 namespace {
@@ -78,7 +70,7 @@ bool may_be_exiled(const Machine* m, const Goroutine* g, const Processor* p) noe
 }
 
 // Each exile is a thread that the others have to be replaced by; beyond that, hogs keep what they have.
-std::uint32_t exile_limit() noexcept { return scheduler.settings.max_threads / 2; }
+std::uint32_t exile_limit() noexcept { return settings.max_threads / 2; }
 
 // Sanitizers put code of their own between that of the user, with locks of its own.
 constexpr bool kMayInject = !WEFT_ASAN && !WEFT_TSAN;
@@ -107,10 +99,10 @@ void at_check(std::uintptr_t sp, std::size_t need) noexcept {
   if (os::current_p() == nullptr && !look_at_frames(g).may_give_way())
     return;  // an exile comes back at a check behind that
   arch::set_stack_guard(guard_of(g));
-  Processor* p = own_processor();
+  Processor* p = regain_processor();
   if (p == nullptr) return;
   // Also who has just come back from exile with the P it had: it was asked for it.
-  if (p->attention.load_relaxed() == 0 && !scheduler.settings.preempt_always) return;  // the request was for another
+  if (p->attention.load_relaxed() == 0 && !settings.preempt_always) return;  // the request was for another
   if (g->no_preempt != 0) {
     p->counters.bump(Counter::kPreemptsRefused);
     return;
@@ -127,19 +119,6 @@ void at_check(std::uintptr_t sp, std::size_t need) noexcept {
 }
 
 }  // namespace
-
-std::uintptr_t entry_of_goroutines() noexcept {
-#if WEFT_ASAN || WEFT_TSAN
-  return reinterpret_cast<std::uintptr_t>(&weft_run_entry);
-#else
-  return reinterpret_cast<std::uintptr_t>(&weft_goroutine_main);
-#endif
-}
-
-bool in_runtime(std::uintptr_t pc) noexcept {
-  return pc - reinterpret_cast<std::uintptr_t>(__start_weft_text) <
-         static_cast<std::uintptr_t>(__stop_weft_text - __start_weft_text);
-}
 
 bool runs_goroutine(const Processor& p) noexcept {
   if (p.status() != PStatus::kRunning) return false;
@@ -191,20 +170,6 @@ bool count_exile() noexcept {
     if (count >= exile_limit()) return false;
   } while (!scheduler.exiles.cas_relaxed(count, count + 1));
   return true;
-}
-
-int send_preempt_signal(int signal, std::int32_t thread) noexcept {
-  siginfo_t info{};
-  info.si_code = SI_QUEUE;
-  info.si_pid = getpid();
-  info.si_value.sival_ptr = &scheduler;
-  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, signal, &info) == 0) return 0;
-  return syscall(SYS_tgkill, getpid(), thread, signal) == 0 ? 0 : errno;  // refused, or too many are queued
-}
-
-bool is_preempt_signal(const siginfo_t& info) noexcept {
-  const bool is_own = (info.si_code == SI_QUEUE && info.si_pid == getpid()) || info.si_code == SI_TIMER;  // hold.h
-  return is_own && info.si_value.sival_ptr == &scheduler;
 }
 
 void on_preempt_signal(void* ucontext) noexcept {
@@ -350,7 +315,7 @@ void NonPreemptible::arm_again() noexcept {
 }
 
 void forbid_preemption() noexcept {
-  own_processor();  // who has left its P to others gets it back first
+  regain_processor();  // who has left its P to others gets it back first
   if (Goroutine* g = os::current_g()) ++g->no_preempt;
 }
 void allow_preemption() noexcept {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <signal.h>
-
 #include "arch/stack_guard.h"
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 
 // Preemption: how a goroutine that does not call the runtime gives way.
 //   Mark     sysmon (slice over) or a stopping world sets the P's attention, then asks the M that runs it: the stack guard
@@ -36,14 +34,10 @@ inline std::uintptr_t true_guard(const Goroutine* g) noexcept {
 }
 // What the switch writes: without touching the second line of the G, or always firing (WEFT_DEBUG=preempt).
 inline std::uintptr_t guard_of(const Goroutine* g) noexcept {
-  if (WEFT_UNLIKELY((g->flags & kGOwnStack) != 0) && !scheduler.settings.preempt_always) return true_guard(g);
+  if (WEFT_UNLIKELY((g->flags & kGOwnStack) != 0) && !settings.preempt_always) return true_guard(g);
   return reinterpret_cast<std::uintptr_t>(g) - scheduler.guard_distance;
 }
 
-// Code of the library; never, where its text was not gathered.
-bool in_runtime(std::uintptr_t pc) noexcept;
-// Where the function begins that calls the closures of goroutines.
-std::uintptr_t entry_of_goroutines() noexcept;
 // A goroutine, not a search for one.
 bool runs_goroutine(const Processor& p) noexcept;
 // Any thread. The P's attention is set.
@@ -54,11 +48,6 @@ void request_preemption(Processor& p) noexcept;
 bool probe_by_signal(Processor& p) noexcept;
 // The M that runs p is asked by signal; false: there are too many exiles already, or nobody runs it.
 bool ask_by_signal(Processor& p) noexcept;
-// 0, or the error number.
-int send_preempt_signal(int signal, std::int32_t thread) noexcept;
-// Sent by that, and by nobody else.
-bool is_preempt_signal(const siginfo_t& info) noexcept;
-
 // CPU time of the thread that runs p; -1: nobody, or not to be known.
 std::int64_t cpu_time_of_machine(const Processor& p) noexcept;
 
@@ -79,7 +68,7 @@ Processor* return_from_exile() noexcept;
 // no exile. Nobody holds it then, because its return needs a P.
 bool exile_enters_call() noexcept;
 // The current P, for code that a goroutine calls.
-inline Processor* own_processor() noexcept {
+inline Processor* regain_processor() noexcept {
   Processor* p = os::current_p();
   return WEFT_LIKELY(p != nullptr) ? p : return_from_exile();
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "sched/retreat.h"
+#include "sched/core/retreat.h"
 
 #include "os/clock.h"
-#include "sched/dispatch.h"
-#include "sched/hooks.h"
-#include "sched/machine_owners.h"
-#include "sched/machines.h"
-#include "sched/processor_work.h"
-#include "sched/scheduler.h"
-#include "sched/victim_order.h"
+#include "sched/bias/machine_owners.h"
+#include "sched/bias/meeting.h"
+#include "sched/core/arrivals.h"
+#include "sched/core/machines.h"
+#include "sched/model/hooks.h"
+#include "sched/queue/victim_order.h"
+#include "sched/state/processor_work.h"
+#include "sched/state/scheduler.h"
 
 namespace weft::sched {
 namespace {
@@ -25,9 +26,9 @@ bool is_suspected_for_long(Processor& p, std::int64_t now) noexcept {
 __attribute__((noinline)) void judge(Processor& p) noexcept {
   const std::int64_t now = os::now_ns();
   const bool loses = p.sharing.judge(now, p.retreat.was_just_on(now));
-  if (scheduler.settings.retreats == Retreats::kNever) return;
+  if (settings.retreats == Retreats::kNever) return;
   if (maxprocs() == 1 || !policy().keeps_work_on_processors()) return;
-  const bool always = scheduler.settings.retreats == Retreats::kAlways;
+  const bool always = settings.retreats == Retreats::kAlways;
   if (always || (loses && is_suspected_for_long(p, now)))
     p.attention.fetch_or_acq_rel(kAttentionRetreat);  // pairs: attention
 }
@@ -53,17 +54,24 @@ Processor* choose_host(const Processor& p, std::int64_t now, std::uint64_t rando
   return nullptr;
 }
 
-}  // namespace
-
-void note_meeting() noexcept {
+// This thread has used what another M used last. Cheap; the P is asked to retreat if that happens too often.
+void on_meeting() noexcept {
   Processor* p = os::current_p();
   if (p != nullptr && WEFT_UNLIKELY(p->sharing.meet())) judge(*p);
 }
 
-void note_sharing_loss(std::uint64_t since) noexcept {
+// It has waited for another thread's lock since then (ticks).
+void on_wait(std::uint64_t since) noexcept {
   Processor* p = os::current_p();
   const std::uint64_t ns = (os::ticks() - since) * 1000 / os::ticks_per_us();
   if (p != nullptr && p->sharing.lose(static_cast<std::int64_t>(ns))) judge(*p);
+}
+
+}  // namespace
+
+void watch_meetings() noexcept {
+  static constexpr MeetingWatch kWatch{on_meeting, on_wait};
+  meeting_watch = &kWatch;
 }
 
 void retreat(Processor& p) noexcept {
@@ -72,7 +80,7 @@ void retreat(Processor& p) noexcept {
   const std::int64_t now = os::now_ns();
   Processor* host = choose_host(p, now, p.random.next());
   if (host == nullptr) return;
-  const bool always = scheduler.settings.retreats == Retreats::kAlways;
+  const bool always = settings.retreats == Retreats::kAlways;
   if (!always && !begin_trial(p, now)) return;
   p.retreat.begin(now);
   if (always) p.retreat.end_at(now + kShortNs);
@@ -98,16 +106,6 @@ std::int64_t look_at_retreat(RetreatTrial& trial, std::int64_t now) noexcept {
   }
   scheduler.retreat_on_trial.store_release(nullptr);  // pairs: retreat.trial
   return os::kForever;
-}
-
-bool keeps_apart(const Processor& p) noexcept {
-  if (WEFT_LIKELY(p.retreat.was_never_on())) return false;
-  return scheduler.idle.look().idle() + 1 < maxprocs() && p.retreat.is_on(os::now_ns());
-}
-
-bool outweighs_sharing(const Processor& p) noexcept {
-  constexpr std::uint32_t kLongRunNs = SharingMeter::kMeetingNs * SharingMeter::kMostLost;
-  return p.average_ns.load_relaxed() >= kLongRunNs && policy().load(p).offered > 0;
 }
 
 }  // namespace weft::sched

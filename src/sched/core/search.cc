@@ -1,42 +1,26 @@
 // SPDX-License-Identifier: MIT
+#include "sched/core/search.h"
+
 #include <sched.h>
 #include <algorithm>
 #include <mutex>
 
 #include "base/delay_site.h"
 #include "os/clock.h"
-#include "sched/dispatch.h"
-#include "sched/hooks.h"
-#include "sched/machine_sleep.h"
-#include "sched/left_behind.h"
-#include "sched/machines.h"
-#include "sched/next_run.h"
-#include "sched/preempt.h"
-#include "sched/processor_work.h"
-#include "sched/retreat.h"
-#include "sched/spawn.h"
-#include "sched/timer_watch.h"
-#include "sched/world.h"
+#include "sched/core/arrivals.h"
+#include "sched/core/attention.h"
+#include "sched/core/left_behind.h"
+#include "sched/core/machine_sleep.h"
+#include "sched/core/machines.h"
+#include "sched/core/next_run.h"
+#include "sched/core/preempt.h"
+#include "sched/model/hooks.h"
+#include "sched/state/apart.h"
+#include "sched/state/network_watch.h"
+#include "sched/state/next_timer.h"
+#include "sched/state/processor_work.h"
 
-// An M without work: where it looks, how long it spins, when it gives its P up.
-//   Order       own queue, global queue, network (without blocking), steal; then spin (the same, again), idle-priority goroutines, sleep as the passive
-//               spinner, retire. K1: with WEFT_DEBUG=search_order=seed global queue and network come after stealing, as the documents have it.
-//   Spinning    active for spin_us; then *passive*: the M keeps P and spinner count but sleeps with a timer, 50 us doubling to
-//               passive_limit_ns, and at each look takes what has not moved since the last one. Only one M is passive.
-//   Judgement   a thief that is idle again within productive_us of a steal, not counting the time in barriers (what it stole was waiting for a lock
-//               that was another M's own), was not worth it; from the second in a row it skips
-//               active spinning and sleeps suppressed: woken only for a backlog worth a wake. It still looks around, but takes only what is
-//               worth it or has not moved, and each time for twice as long, until a steal was worth it: three goroutines that chat on one P would
-//               lose some per cent of their speed to a thief that tries again every 50 us.
-//   Retiring    P to the idle list and out of the spinners in one CAS; full fence; look at everything once more.
-//               (Pairs with publish; full fence; look at the idle word, in wake_for_queued_work.) Without that second look a
-//               wake-up can be lost: tests/model has the mutant.
-//   Apart       A P that has retreated (retreat.h), or a suppressed M, may retire beside work if a spinner is left. That
-//               spinner wakes another M when it leaves with work, and the last spinner to retire looks again. The idle
-//               word counts spinners and idle Ps together, so two Ms that retire at once cannot rely on each other.
 namespace weft::sched {
-
-Hooks hooks;
 
 namespace {
 
@@ -56,6 +40,9 @@ struct Ticks {
   }
 };
 
+// What a thief has stolen does not run while the thief waits for a barrier.
+std::uint64_t ticks_outside_barriers(const Machine& m) noexcept { return os::ticks() - m.lock_owner.barrier_ticks; }
+
 bool suppressed(const Machine& m) noexcept { return m.fruitless >= kFruitlessLimit; }
 void clear_suspicion(Machine& m) noexcept {
   m.fruitless = m.suppressions = 0;
@@ -68,7 +55,7 @@ void clear_suspicion(Machine& m) noexcept {
 //               waiting beside an idle P. Other work is not left to that: whoever submitted it while we counted as spinning has
 //               woken nobody, so we look for it after we stopped counting.
 Runnable leave_with(Machine& m, Runnable found, bool stolen, bool brief = false) noexcept {
-  m.stole_at = stolen ? os::ticks() : 0;
+  m.stole_at = stolen ? ticks_outside_barriers(m) : 0;
   m.brief = brief;
   if (m.spinning) {
     m.spinning = false;
@@ -84,9 +71,9 @@ Runnable leave_with(Machine& m, Runnable found, bool stolen, bool brief = false)
 
 void judge_last_steal(Machine& m) noexcept {
   if (m.stole_at == 0) return;
-  const std::uint64_t busy = os::ticks() - m.stole_at;
+  const std::uint64_t busy = ticks_outside_barriers(m) - m.stole_at;
   m.stole_at = 0;
-  if (busy >= os::us_to_ticks(scheduler.settings.productive_us)) {
+  if (busy >= os::us_to_ticks(settings.productive_us)) {
     clear_suspicion(m);
   } else if (m.fruitless < kFruitlessMax) {
     ++m.fruitless;
@@ -100,15 +87,15 @@ bool run_due_timers(Processor& p) noexcept {
   const std::int64_t now = os::now_ns();
   if (next > now) return false;
   const bool had_work = has_work(p);
-  RunnableList woken;
+  DueSleepers sleepers;
   std::uint32_t fired = 0;
   for (std::uint32_t i = 0, n = maxprocs(); i < n && fired < TimerHeap::kBatch; ++i) {
     Processor& owner = *scheduler.processors[(p.id + i) % n];
-    fired += owner.timers.run_due(now, true, woken, TimerHeap::kBatch - fired);
+    fired += owner.timers.run_due(now, true, sleepers, TimerHeap::kBatch - fired);
   }
   p.counters.bump(Counter::kTimersFired, fired);
-  const bool only_sleepers = woken.size() == fired;  // callbacks may have made anything runnable
-  const bool brief = place_sleepers(p, woken);
+  const bool only_sleepers = sleepers.count == fired;  // callbacks may have made anything runnable
+  const bool brief = place_sleepers(p, sleepers);
   if (!brief) wake_for_queued_work(&p);
   return brief && only_sleepers && !had_work;
 }
@@ -156,7 +143,7 @@ Runnable spin(Machine& m, Ticks& seen) noexcept {
   p.counters.bump(Counter::kSpins);
   seen.read();
   const std::uint64_t start = os::ticks();
-  const std::uint64_t limit = os::us_to_ticks(scheduler.settings.spin_us), aged_after = os::us_to_ticks(kAgedUs);
+  const std::uint64_t limit = os::us_to_ticks(settings.spin_us), aged_after = os::us_to_ticks(kAgedUs);
   std::uint64_t read_at = start;
   for (;;) {
     base::cpu_relax(8);
@@ -211,7 +198,7 @@ bool worth_stealing(const Processor& p) noexcept {
   for (std::uint32_t i = 0; i < maxprocs(); ++i) {
     const Processor& other = *scheduler.processors[i];
     if (other.id != p.id && std::uint64_t{policy().load(other).offered} * other.average_ns.load_relaxed() >=
-                                std::uint64_t{scheduler.settings.productive_us} * 1000)
+                                std::uint64_t{settings.productive_us} * 1000)
       return true;
   }
   return false;
@@ -236,7 +223,7 @@ class PassiveWatch {
   // Sleeps and looks until there is something to run (returned), or a reason to go through the whole search again (none).
   Runnable run() noexcept {
     apart_ = keeps_apart(*m_.p);
-    const std::int64_t first = apart_ ? kApartLookNs : scheduler.settings.passive_first_ns;
+    const std::int64_t first = apart_ ? kApartLookNs : settings.passive_first_ns;
     std::int64_t period = first;
     suppressed_ = apart_ || suppressed(m_);
     if (suppressed_ && !apart_) begin_suppression();
@@ -267,12 +254,12 @@ class PassiveWatch {
     const std::int64_t now = os::now_ns();
     if (now < m_.suppressed_until_ns) return;
     if (now > m_.suppressed_until_ns + kForgottenNs) m_.suppressions = 0;
-    m_.suppressed_until_ns = now + (scheduler.settings.passive_first_ns << m_.suppressions);
+    m_.suppressed_until_ns = now + (settings.passive_first_ns << m_.suppressions);
     if (m_.suppressions < kMostSuppressions) ++m_.suppressions;
   }
 
   std::int64_t longest_pause() const noexcept {
-    return suppressed_ && !apart_ ? kSuppressedLookNs : scheduler.settings.passive_limit_ns;
+    return suppressed_ && !apart_ ? kSuppressedLookNs : settings.passive_limit_ns;
   }
 
   static bool timers_due() noexcept {
@@ -422,7 +409,7 @@ Runnable find_runnable(Machine& m) noexcept {
     const bool brief = run_due_timers(p);
     if (const Runnable local = take_own(p)) return leave_with(m, local, false, brief);
     const bool apart = keeps_apart(p);
-    if (!scheduler.settings.seed_search_order) {
+    if (!settings.seed_search_order) {
       if (!apart)
         if (const Runnable injected = take_injected(p)) return leave_with(m, injected, false);
       if (poll_network(p))
@@ -433,23 +420,23 @@ Runnable find_runnable(Machine& m) noexcept {
       if (!apart && !suppressed(m))
         if (const Runnable stolen = steal(p, false, nullptr)) return leave_with(m, stolen, true);
     }
-    if (scheduler.settings.seed_search_order) {
+    if (settings.seed_search_order) {
       if (!apart)
         if (const Runnable injected = take_injected(p)) return leave_with(m, injected, false);
       if (poll_network(p))
         if (const Runnable local = next_run(p)) return leave_with(m, local, false);
     }
-    if (maxprocs() > 1 && WEFT_LIKELY(!scheduler.settings.prompt_park)) {
+    if (maxprocs() > 1 && WEFT_LIKELY(!settings.prompt_park)) {
       if (!m.spinning) m.spinning = scheduler.idle.try_start_spinning(maxprocs());
       if (m.spinning) {
         note_spinning_maximum();
-        if (!apart && !suppressed(m) && !m.brief && scheduler.settings.spin_us > 0)
+        if (!apart && !suppressed(m) && !m.brief && settings.spin_us > 0)
           if (const Runnable found = spin(m, seen)) return leave_with(m, found, true);
       }
     }
     if (const Runnable background = take_idle_priority(p)) return leave_with(m, background, false);
     if (PassiveWatch watch(m, seen);
-        m.spinning && !scheduler.settings.prompt_park && another_is_busy(p) && watch.claim()) {
+        m.spinning && !settings.prompt_park && another_is_busy(p) && watch.claim()) {
       if (const Runnable found = watch.run()) return leave_with(m, found, true);
       continue;
     }
@@ -472,7 +459,7 @@ bool wait_for_processor(Machine& m) noexcept {
     if (WEFT_UNLIKELY(scheduler.starvation.on())) scheduler.starvation.visit();
     TimerWake timers{};
     const bool polls = may_poll && become_poller(m, timers);
-    const std::int64_t exit_at = os::now_ns() + scheduler.settings.idle_thread_exit_ns;
+    const std::int64_t exit_at = os::now_ns() + settings.idle_thread_exit_ns;
     const bool for_timer = polls && timers.at_ns <= exit_at;
     scheduler.shared_counters.add(Counter::kParks);
     RunnableList ready;

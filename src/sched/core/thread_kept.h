@@ -2,8 +2,8 @@
 #pragma once
 #include "base/check.h"
 #include "os/current.h"
-#include "sched/foreign_frames.h"
-#include "sched/scheduler.h"
+#include "sched/frames/foreign_frames.h"
+#include "sched/state/scheduler.h"
 
 // A goroutine that is preempted with code of other libraries on its stack is resumed by its own thread, because that
 // code may hold a lock that belongs to the thread, or the address of a thread_local (foreign_frames.h).
@@ -11,7 +11,7 @@ namespace weft::sched {
 
 // It needs that thread besides those that run: not where threads are scarce.
 inline bool may_keep_thread() noexcept {
-  return scheduler.threads.load_relaxed() < scheduler.settings.max_threads / 2;
+  return scheduler.threads.load_relaxed() < settings.max_threads / 2;
 }
 
 inline bool wants_thread_kept(const Goroutine* g, const FramesOnStack& frames) noexcept {

@@ -1,38 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "sched/timer_watch.h"
+#include "sched/core/watcher.h"
 
 #include "base/delay_site.h"
-#include "sched/machines.h"
+#include "sched/core/machines.h"
+#include "sched/state/network_watch.h"
+#include "sched/state/next_timer.h"
 
 namespace weft::sched {
-
-std::int64_t next_timer_ns() noexcept {
-  std::int64_t next = TimerHeap::kNever;
-  for (std::uint32_t i = 0; i < maxprocs(); ++i) {
-    const std::int64_t candidate = scheduler.processors[i]->timers.next_ns();
-    if (candidate < next) next = candidate;
-  }
-  return next;
-}
-
-namespace {
-
-bool timers_are_many() noexcept {
-  constexpr std::size_t kMany = 32;
-  for (std::uint32_t i = 0; i < maxprocs(); ++i)
-    if (scheduler.processors[i]->timers.size() >= kMany) return true;
-  return false;
-}
-
-}  // namespace
-
-TimerWake next_timer_wake() noexcept {
-  const std::int64_t next = next_timer_ns();
-  if (next >= TimerHeap::kNever - 3 * WakePlan::kWindowNs || !timers_are_many()) return {next, next, TimerHeap::kNever};
-  WakePlan plan(next);
-  for (std::uint32_t i = 0; i < maxprocs(); ++i) scheduler.processors[i]->timers.join(plan);
-  return plan.make();
-}
 
 namespace {
 
@@ -57,6 +31,12 @@ void timer_added(std::int64_t when_ns) noexcept {
   // A plain thread's timer: with every P idle nobody may be watching yet.
   const IdleView view = scheduler.idle.look();
   if (poller == nullptr && view.idle() > 0 && view.spinning() == 0) wake_one(nullptr);
+}
+
+void network_registered() noexcept {
+  base::full_fence();  // pairs: submit.retire
+  const IdleView view = scheduler.idle.look();
+  if (view.idle() > 0 && view.spinning() == 0 && network_unwatched_for(0)) wake_one(os::current_p());
 }
 
 void remind_watchers(std::int64_t until_ns) noexcept {

@@ -2,16 +2,10 @@
 #pragma once
 #include <cstdint>
 
-#include "sched/wake_plan.h"
-
-// Who wakes up for timers: some M sleeps until the earliest of all Ps is due (search.cc), the passive spinner or, if every P is
-// idle, the poller.
+// Who wakes up for timers and descriptors: some M sleeps until the earliest timer of all Ps is due (search.cc), the passive
+// spinner or, if every P is idle, the poller.
 namespace weft::sched {
 
-// When does the earliest timer of all Ps fire?
-std::int64_t next_timer_ns() noexcept;
-// When to wake up for it or, where there are many, for it and others.
-TimerWake next_timer_wake() noexcept;
 // A timer was added to a heap, whose lock the caller has just given back: wakes a watcher that would sleep past it.
 //   Far timers  most are time limits that never come, stopped long before. Who has a P tells nobody of one that is far (kFarNs), and spares
 //               itself a full fence: sysmon, which looks every 10 ms while any P is busy, reminds the watchers well before.
@@ -22,5 +16,7 @@ void timer_added(std::int64_t when_ns) noexcept;
 inline constexpr std::int64_t kFarNs = 200'000'000;
 // Wakes a watcher that would sleep past a timer that is due by then.
 void remind_watchers(std::int64_t until_ns) noexcept;
+// A descriptor was registered: makes sure that an M watches.
+void network_registered() noexcept;
 
 }  // namespace weft::sched

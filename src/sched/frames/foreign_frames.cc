@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "sched/foreign_frames.h"
+#include "sched/frames/foreign_frames.h"
 
 #include <unwind.h>
 
 #include "os/code_range.h"
-#include "sched/preempt.h"
-#include "sched/unwinding.h"
-#include "sched/user_call.h"
-#include "sched/walked_frame.h"
+#include "sched/frames/runtime_text.h"
+#include "sched/frames/unwinding.h"
+#include "sched/frames/user_call.h"
+#include "sched/frames/walked_frame.h"
 
 extern "C" void weft_goroutine_main();
 

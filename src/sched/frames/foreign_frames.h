@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/goroutine.h"
+#include "sched/model/goroutine.h"
 
 // Calls back from libraries: a goroutine that is preempted at a check may stand in a function that a library has called (a
 // comparison, a function of a database), with a lock of the C library held or the address of a thread_local in a register. Such

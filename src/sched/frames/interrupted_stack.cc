@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/interrupted_stack.h"
+#include "sched/frames/interrupted_stack.h"
 
 #include <unwind.h>
 
@@ -11,16 +11,11 @@
 #include "os/linker_code.h"
 #include "os/unwind_lock.h"
 #include "os/unwinder_code.h"
-#include "sched/hold.h"
-#include "sched/preempt.h"
-#include "sched/unwinding.h"
-#include "sched/walked_frame.h"
+#include "sched/frames/runtime_text.h"
+#include "sched/frames/unwinding.h"
+#include "sched/frames/walked_frame.h"
+#include "sched/model/goroutine.h"
 #include "weft/detail/preemptible_scope.h"
-
-extern "C" {
-extern const char __start_weft_text[] __attribute__((weak, visibility("hidden")));  // preempt.cc
-void weft_goroutine_main();
-}
 
 namespace weft::sched {
 namespace {
@@ -49,7 +44,7 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
     if (walk.user.count < WalkedStack::kMax) walk.user.pcs[walk.user.count++] = reinterpret_cast<void*>(pc);
     return _URC_NO_REASON;
   }
-  walk.clean = frame.function == reinterpret_cast<std::uintptr_t>(&weft_goroutine_main);
+  walk.clean = frame.function == first_function_of_goroutines();
   return walk.clean ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
@@ -57,7 +52,7 @@ StackWalk walk_interrupted_stack(const Goroutine* g) noexcept {
   StackWalk walk;
   walk.scope = g->preemptible;
   const Unwinding unwinding;
-  if (unwinding.allowed() && __start_weft_text != nullptr) _Unwind_Backtrace(next_frame, &walk);
+  if (unwinding.allowed() && knows_runtime_text()) _Unwind_Backtrace(next_frame, &walk);
   return walk;
 }
 

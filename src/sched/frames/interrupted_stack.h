@@ -2,8 +2,8 @@
 #pragma once
 #include <cstddef>
 
-#include "sched/machine.h"
-#include "sched/user_call.h"
+#include "sched/frames/user_call.h"
+#include "sched/model/machine.h"
 
 namespace weft::detail {
 struct preemptible_scope;

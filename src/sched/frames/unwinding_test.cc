@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/unwinding.h"
+#include "sched/frames/unwinding.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "sched/user_call.h"
+#include "sched/frames/user_call.h"
 
-#include "sched/preempt.h"
+#include "sched/frames/runtime_text.h"
 
 namespace weft::sched {
 

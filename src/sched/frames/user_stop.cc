@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/user_call.h"
+#include "sched/frames/user_call.h"
 
 // Alone here, because TSan looks at this file (cmake/WeftLayers.cmake): what the C++ library promises by its own atomics
 // (a request to stop comes before those who see it, the uses of a shared object before its end) is the user's to rely on.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/record_pool.h"
+#include "sched/memory/record_pool.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "os/ranked_mutex.h"
-#include "sched/processor.h"
+#include "sched/model/processor.h"
 
 // Memory of spawn records: magazines of 256 on each P, whole magazines exchanged with a shared list.
 //   Why magazines   a record is often freed on another P than it came from; moving them one by one back costs a locked

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/stack_pool.h"
+#include "sched/memory/stack_pool.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -32,8 +32,10 @@ void StackPool::shape(SizeClass& size_class, std::size_t usable_bytes) noexcept 
 }
 
 void StackPool::set_default_size(std::size_t usable_bytes) noexcept {
-  if (usable_bytes == 0) usable_bytes = os::is_address_space_scarce() ? kScarceStackBytes : kDefaultStackBytes;
+  const bool is_ample = usable_bytes == 0 && !os::is_address_space_scarce();
+  if (usable_bytes == 0) usable_bytes = is_ample ? kDefaultStackBytes : kScarceStackBytes;
   shape(default_class_, usable_bytes);
+  main_size_ = is_ample ? kMainStackBytes : default_class_.usable;
 }
 
 bool StackPool::SlotList::reserve(std::size_t count) noexcept {

@@ -7,18 +7,17 @@
 #include "base/sanitizer.h"
 #include "os/memory.h"
 #include "os/ranked_mutex.h"
-#include "sched/goroutine.h"
-#include "sched/processor.h"
+#include "sched/model/goroutine.h"
+#include "sched/model/processor.h"
 
 // Goroutine stacks, each with its G at the top.
 //   Layout    slots carved from large unreserved regions: | guard 36 KiB | usable ... | colour | G |. The stride is an odd
 //             number of pages (40 % faster switching among 500-1000 goroutines than a power of two), 16 colours of 64 bytes
 //             keep the hot ends of stacks in different cache sets.
-//   Size      4 MiB: code that recurses (std::regex: 750 bytes a character) is written for the 8 MiB of a thread. Only what is
-//             touched costs memory, and its page table: one of 4 KiB for each stack of 2 MiB or more, where 256 KiB need 600
-//             bytes of it. Not 8 MiB, because processors remember where the page tables of about 64 GiB are: a token through
-//             10,000 stacks takes 34 ns a hop with 256 KiB, 37 ns with 4 MiB, 85 ns with 8 MiB. Where address space is
-//             scarce, 256 KiB.
+//   Size      1 MiB of address space: only what is touched costs memory, and two stacks share a page table. Larger ones would
+//             not: a token through 10,000 stacks takes twice as long with 4 MiB, and a million goroutines need 4 GB of page
+//             tables (decision 0014). The goroutine of run() has the 8 MiB of a main thread. Where address space is scarce,
+//             256 KiB for all.
 //   Guard     36 KiB: libc has uninstrumented frames of up to 33 KiB; user code is compiled with stack-clash protection.
 //   States    cold: never touched, or given back to the system; warm: a dead G whose pages are there. P caches and shared_
 //             hold warm ones, LIFO. What stayed unused in shared_ for a trimming interval becomes cold.
@@ -26,7 +25,8 @@
 namespace weft::sched {
 
 inline constexpr std::size_t kGuardBytes = 36 * 1024;
-inline constexpr std::size_t kDefaultStackBytes = 4 * 1024 * 1024;
+inline constexpr std::size_t kDefaultStackBytes = 1024 * 1024;
+inline constexpr std::size_t kMainStackBytes = 8 * 1024 * 1024;
 inline constexpr std::size_t kScarceStackBytes = 256 * 1024;  // the default where address space is scarce
 inline constexpr std::size_t kMinStackBytes = 16 * 1024;
 // Below the checks' guard: frames without checks, and the check itself, which reports overflows. ASan's frames are larger.
@@ -38,6 +38,8 @@ class StackPool {
   // Before the first goroutine. 0: what the system has room for.
   void set_default_size(std::size_t usable_bytes) noexcept;
   std::size_t default_size() const noexcept { return default_class_.usable; }
+  // Of the goroutine of run(). The same as the default where that was asked for, or address space is scarce.
+  std::size_t main_size() const noexcept { return main_size_; }
   // From a G with a default stack, whatever its colour, at least so much is its stack's.
   std::size_t least_room() const noexcept { return default_class_.usable - sizeof(Goroutine) - 15 * base::kCacheLine; }
 
@@ -153,6 +155,7 @@ class StackPool {
 
   mutable os::RankedMutex<base::Rank::kStacks> lock_;
   bool cacheless_ = false;
+  std::size_t main_size_ = 0;
   SizeClass default_class_;  // and those of other sizes, by next
   base::Atom<Region*> regions_{nullptr};
   std::size_t guards_by_mprotect_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/starvation.h"
+#include "sched/memory/starvation.h"
 
 #include <time.h>
 #include <algorithm>

@@ -5,13 +5,12 @@
 #include <memory>
 #include <string>
 
-#include "arch/cold_call.h"
 #include "arch/fiber_sanitizer.h"
 #include "base/atomic.h"
 #include "base/cache_line.h"
 #include "base/check.h"
-#include "sched/runnable.h"
-#include "sched/status.h"
+#include "sched/model/status.h"
+#include "sched/queue/runnable.h"
 #include "trace/emit.h"
 #include "weft/detail/holder_hint.h"
 
@@ -110,40 +109,12 @@ static_assert(offsetof(Goroutine, id) == weft::detail::goroutine_id_offset &&
                   offsetof(Goroutine, reads) == weft::detail::goroutine_reads_offset,
               "inline code of locks knows these offsets");
 
-// The tracer is on: tell it of the move that g is about to make (trace_points.cc). The frequent ones have functions of their own.
-WEFT_COLD_CALLED void trace_block(std::uintptr_t g, std::uintptr_t) noexcept;
-WEFT_COLD_CALLED void trace_stop(std::uintptr_t g, std::uintptr_t) noexcept;
-WEFT_COLD_CALLED void trace_unblock(std::uintptr_t g, std::uintptr_t) noexcept;
-WEFT_COLD_CALLED void trace_start(std::uintptr_t g, std::uintptr_t at_once) noexcept;
-WEFT_COLD_CALLED void trace_move(std::uintptr_t g, std::uintptr_t from_and_to) noexcept;
-
-// The states are constants where this is called: one of the calls remains.
-inline void tell_tracer(Goroutine* g, GStatus from, GStatus to, bool at_once) noexcept {
-  const auto address = reinterpret_cast<std::uintptr_t>(g);
-  if (from == GStatus::kRunning && to == GStatus::kWaiting) {
-    arch::cold_call<trace_block>(address, 0);
-  } else if (from == GStatus::kRunning && to == GStatus::kRunnable) {
-    arch::cold_call<trace_stop>(address, 0);
-  } else if (from == GStatus::kWaiting && to == GStatus::kRunnable) {
-    arch::cold_call<trace_unblock>(address, 0);
-  } else if (from == GStatus::kRunnable) {
-    arch::cold_call<trace_start>(address, at_once ? 1 : 0);
-  } else {
-    arch::cold_call<trace_move>(address, static_cast<std::uintptr_t>(from) << 8 | static_cast<std::uintptr_t>(to));
-  }
-}
-
-// Every change of state goes through here: the check, and the tracer's hook. A plain store: the owner writes.
-// _untold: where the tracer has been told of it, or there is none (traced_moves.h).
-inline void transition_untold(Goroutine* g, GStatus from, GStatus to) noexcept {
+// A change of state, where the tracer has heard of it or nothing is recorded; otherwise transition() in tracing/trace_points.h.
+// A plain store: the owner writes.
+inline void transition_untraced(Goroutine* g, GStatus from, GStatus to) noexcept {
   WEFT_DCHECK(g->status.load_relaxed() == from, "a goroutine changes state only from the state its owner put it in");
   WEFT_DCHECK(is_legal_move(from, to), "a goroutine moves only along the table in status.h");
   g->status.store_relaxed(to);  // published together with the G by the queue or switch that follows
-}
-// `at_once`: it starts where another has just left.
-inline void transition(Goroutine* g, GStatus from, GStatus to, bool at_once = false) noexcept {
-  if (trace::recording()) tell_tracer(g, from, to, at_once);
-  transition_untold(g, from, to);
 }
 
 }  // namespace weft::sched

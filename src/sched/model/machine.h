@@ -10,9 +10,9 @@
 #include "os/current.h"
 #include "os/note.h"
 #include "os/thread_usage.h"
-#include "sched/hold.h"
-#include "sched/lock_owner.h"
-#include "sched/runnable.h"
+#include "sched/bias/lock_owner.h"
+#include "sched/model/hold_word.h"
+#include "sched/queue/runnable.h"
 
 // M: an operating-system thread that runs goroutines when it holds a P, and looks for them on its own stack (g0) when not.
 //   Life      started when a P has work and no idle M is there; sleeps on its note; exits when idle for long, or when a
@@ -61,12 +61,12 @@ struct ExileTurn {
 
 struct alignas(base::kCacheLine) Machine {
   // --- this thread ---
+  LockOwner lock_owner;  // first: current_owner.h relies on it
   void* g0_sp = nullptr;
   Processor* p = nullptr;
   int* errno_address = nullptr;
   ExceptionGlobals* exceptions = nullptr;
   Runnable handed;            // what to run next, decided before switching to g0
-  LockOwner lock_owner;       // on one line: each use of a lock of its own needs both words
   Goroutine* dead = nullptr;  // ended; freed on g0 because we stood on its stack
   Goroutine* locked_g = nullptr;
   bool spinning = false;
@@ -75,7 +75,7 @@ struct alignas(base::kCacheLine) Machine {
   std::uint32_t fruitless = 0;     // rule R.4: steals in a row that were not worth it
   std::uint32_t suppressions = 0;  // for that, in a row
   std::int64_t suppressed_until_ns = 0;
-  std::uint64_t stole_at = 0;      // ticks, later by the barriers since; 0: the last work was not stolen
+  std::uint64_t stole_at = 0;      // ticks, without those in barriers; 0: the last work was not stolen
   std::uint32_t call_count = 0;
   std::uint32_t nested_calls = 0;
   std::uint64_t call_word = 0;  // the P's word while in a call
@@ -113,7 +113,7 @@ struct alignas(base::kCacheLine) Machine {
   volatile std::uintptr_t* guard_slot = nullptr;   // this thread's stack guard; null: the thread is not there (yet, any more)
   volatile std::uint32_t* preempt_flag = nullptr;  // this thread's weft::detail::preempt_requested
 
-  // --- sysmon's (sched/exile_shares.h), of an exile ---
+  // --- sysmon's (sched/exile/exile_shares.h), of an exile ---
   ExileTurn turn;
 };
 

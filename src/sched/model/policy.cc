@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "sched/policy.h"
+#include "sched/model/policy.h"
 
-#include "sched/scheduler.h"
+#include "sched/model/settings.h"
 
 namespace weft::sched {
 
@@ -12,7 +12,7 @@ Place Policy::ready_all(Processor& p, const Runnable* several, std::size_t count
   return place;
 }
 
-std::int64_t Policy::slice_ns(const Processor&) const noexcept { return scheduler.settings.slice_ns; }
+std::int64_t Policy::slice_ns(const Processor&) const noexcept { return settings.slice_ns; }
 
 Processor* Policy::tick(std::int64_t) noexcept { return nullptr; }
 

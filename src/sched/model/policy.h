@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "sched/runnable.h"
+#include "sched/queue/runnable.h"
 
 // The seam between mechanism and policy.
 //   Split     A policy decides where runnable work waits, what a P runs next, and what a thief takes. The mechanism switches,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/status.h"
+#include "sched/model/status.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "sched/goroutine.h"
+#include "sched/model/goroutine.h"
+#include "sched/tracing/trace_points.h"
 
 namespace weft::sched {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/atomic.h"
-#include "sched/runnable.h"
+#include "sched/queue/runnable.h"
 
 // What the scheduler asks of the service that waits for descriptors (service/netpoll.h).
 //   Looking     an M that holds a P and has nothing else looks without blocking, one M at a time; sysmon does when nobody has
@@ -39,12 +39,5 @@ struct NetworkWatch {
   base::Atom<bool> looking{false};          // somebody looks without blocking
   base::Atom<std::int64_t> looked_at_ns{0};
 };
-
-// Looks, unless somebody does at this moment. The caller decides where the result goes.
-void look_at_network(RunnableList& ready) noexcept;
-// Descriptors are registered, nobody blocks in the source, and nobody has looked for so long.
-bool network_unwatched_for(std::int64_t ns) noexcept;
-// A descriptor was registered: makes sure that somebody watches.
-void network_registered() noexcept;
 
 }  // namespace weft::sched

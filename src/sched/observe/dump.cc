@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/dump.h"
+#include "sched/observe/dump.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -10,10 +10,11 @@
 #include "arch/context.h"
 #include "os/backtrace.h"
 #include "os/symbolizer.h"
-#include "sched/scheduler.h"
-#include "sched/spawn.h"
-#include "sched/unstarted.h"
-#include "sched/wait_graph.h"
+#include "sched/observe/goroutine_name.h"
+#include "sched/observe/unstarted.h"
+#include "sched/observe/wait_graph.h"
+#include "sched/state/scheduler.h"
+#include "sched/state/spawn.h"
 
 namespace weft::sched {
 namespace {
@@ -101,23 +102,6 @@ std::string stack_text(Goroutine* g, std::size_t max_frames) {
 }
 
 }  // namespace
-
-std::string origin_of(const Goroutine* g) {
-  if (g->site == 0) return {};
-  void* pc = const_cast<void*>(code_address(g->site));
-  std::string where = os::format_frames(&pc, 1, "");
-  while (!where.empty() && (where.back() == '\n' || where.back() == ' ')) where.pop_back();
-  if (const std::size_t second = where.find('\n'); second != std::string::npos) where.resize(second);
-  return " (started " + (g->parent != 0 ? "by goroutine " + std::to_string(g->parent) + " " : "") + "at " + where + ")";
-}
-
-std::size_t describe_goroutine(const Goroutine* g, char* buffer, std::size_t size) noexcept {
-  const int length = g->name != nullptr
-                         ? std::snprintf(buffer, size, "goroutine %llu \"%s\"", static_cast<unsigned long long>(g->id),
-                                         g->name->c_str())
-                         : std::snprintf(buffer, size, "goroutine %llu", static_cast<unsigned long long>(g->id));
-  return length < 0 ? 0 : std::min<std::size_t>(static_cast<std::size_t>(length), size - 1);
-}
 
 std::size_t capture_parked(Goroutine* g, void** out, std::size_t max) noexcept {
   if (g->status.load_relaxed() == GStatus::kInCall) {

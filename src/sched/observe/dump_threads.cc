@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "sched/dump_threads.h"
+#include "sched/observe/dump_threads.h"
 
 #include <mutex>
 #include <string>
 
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 
 namespace weft::sched {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/dump.h"
+#include "sched/observe/dump.h"
 
 // The scheduler's side of a dump: Ps with what waits on them, Ms with their threads and what they run. The names are those of the
 // documents' figures and of Go's scheddetail. The world is stopped, or as good as.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "sched/leak_roots.h"
+#include "sched/observe/leak_roots.h"
 
 #include <cstddef>
 #include <cstdint>
 
 #include "base/sanitizer.h"
 #include "os/memory.h"
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 
 namespace weft::sched {
 

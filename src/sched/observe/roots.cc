@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "sched/roots.h"
+#include "sched/observe/roots.h"
 
 #include <cstddef>
 #include <mutex>
 
 #include "arch/interrupted_frame.h"
-#include "sched/hold.h"
-#include "sched/scheduler.h"
+#include "sched/core/hold.h"
+#include "sched/state/scheduler.h"
 
 namespace weft::sched {
 namespace {

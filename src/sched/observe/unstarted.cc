@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "sched/unstarted.h"
+#include "sched/observe/unstarted.h"
 
-#include "sched/scheduler.h"
-#include "sched/spawn.h"
+#include "sched/state/scheduler.h"
+#include "sched/state/spawn.h"
 
 namespace weft::sched {
 namespace {

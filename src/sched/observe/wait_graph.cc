@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "sched/wait_graph.h"
+#include "sched/observe/wait_graph.h"
 
 #include <algorithm>
 #include <unordered_set>
 
-#include "sched/dump.h"
-#include "sched/hooks.h"
+#include "sched/model/hooks.h"
+#include "sched/observe/goroutine_name.h"
 
 namespace weft::sched {
 namespace {

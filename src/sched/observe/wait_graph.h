@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sched/goroutine.h"
+#include "sched/model/goroutine.h"
 
 // Who waits for what, and who has it: for dumps and deadlock reports. The world is stopped, or every P is idle.
 //   Holders   a lock knows its holder by the low half of the goroutine's id (detail/holder_hint.h). Ids are never used

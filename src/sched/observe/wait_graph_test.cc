@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/wait_graph.h"
+#include "sched/observe/wait_graph.h"
 
 #include <gtest/gtest.h>
 #include <weft/weft.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 
 namespace weft::sched {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/idle_word.h"
+#include "sched/queue/idle_word.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/inbox.h"
+#include "sched/queue/inbox.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 
 #include "base/atomic.h"
 #include "os/ranked_mutex.h"
-#include "sched/runnable.h"
-#include "sched/runnable_bundle.h"
+#include "sched/queue/runnable.h"
+#include "sched/queue/runnable_bundle.h"
 
 namespace weft::sched {
 

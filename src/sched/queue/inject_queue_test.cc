@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/inject_queue.h"
+#include "sched/queue/inject_queue.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "sched/goroutine.h"
+#include "sched/model/goroutine.h"
 
 namespace weft::sched {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/next_slot.h"
+#include "sched/queue/next_slot.h"
 
 #include <gtest/gtest.h>
 

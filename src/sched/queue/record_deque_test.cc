@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/record_deque.h"
+#include "sched/queue/record_deque.h"
 
 #include <gtest/gtest.h>
 

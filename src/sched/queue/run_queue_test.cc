@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/run_queue.h"
+#include "sched/queue/run_queue.h"
 
 #include <gtest/gtest.h>
 

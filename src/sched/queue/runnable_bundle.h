@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sched/runnable.h"
+#include "sched/queue/runnable.h"
 
 namespace weft::sched {
 

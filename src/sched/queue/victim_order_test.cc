@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/victim_order.h"
+#include "sched/queue/victim_order.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/plain_call_watch.h"
+#include "sched/rule/plain_call_watch.h"
 
 #include <gtest/gtest.h>
 

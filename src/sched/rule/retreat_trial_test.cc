@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/retreat_trial.h"
+#include "sched/rule/retreat_trial.h"
 
 #include <gtest/gtest.h>
 

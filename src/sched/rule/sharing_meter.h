@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/atomic.h"
-#include "sched/retreat_trial.h"
+#include "sched/rule/retreat_trial.h"
 
 // Is a P worth its core? Goroutines that share channels and locks can be slower on two Ps than on one.
 //   Loss        A *meeting* is the use of a lock that another M used last: its cache lines come from the other core, and no M can

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/sharing_meter.h"
+#include "sched/rule/sharing_meter.h"
 
 #include <gtest/gtest.h>
 

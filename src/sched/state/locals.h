@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sched/user_call.h"
+#include "sched/frames/user_call.h"
 
 // Values of goroutine_local objects of one goroutine.
 namespace weft::sched {

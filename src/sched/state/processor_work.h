@@ -2,7 +2,7 @@
 #pragma once
 #include <iterator>
 
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 
 // All that waits on one P: its slot, its inbox, and what the policy keeps there.
 namespace weft::sched {
@@ -23,6 +23,11 @@ inline bool processors_offer_work(const Processor* except) noexcept {
     if (&p != except && WEFT_UNLIKELY(!p.inbox.empty())) return true;
   }
   return false;
+}
+
+// Anybody; read again after a full fence where it decides. Is there something to do for an M without work?
+inline bool work_exists(const Processor* except) noexcept {
+  return !scheduler.inject.empty() || !scheduler.idle_priority.empty() || processors_offer_work(except);
 }
 
 // Owner of p. All of the list become runnable on it, a hundred at a time.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include "base/check.h"
-#include "sched/goroutine.h"
+#include "sched/model/goroutine.h"
 
 // Rule R.5: a goroutine that computes on after waking another keeps the woken one waiting in its P's slot. Now and then such a
 // goroutine is sampled: arrivals.cc opens the sample when it wakes another, the goroutine closes it when it leaves its P.

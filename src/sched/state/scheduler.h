@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstdint>
-#include <optional>
 
 #include "base/atomic.h"
 #include "base/cache_line.h"
 #include "os/current.h"
 #include "os/ranked_mutex.h"
-#include "sched/goroutine.h"
-#include "sched/idle_word.h"
-#include "sched/inject_queue.h"
-#include "sched/machine.h"
-#include "sched/policy.h"
-#include "sched/processor.h"
-#include "sched/record_pool.h"
-#include "sched/stack_pool.h"
-#include "sched/starvation.h"
-#include "sched/work_source.h"
+#include "sched/memory/record_pool.h"
+#include "sched/memory/stack_pool.h"
+#include "sched/memory/starvation.h"
+#include "sched/model/goroutine.h"
+#include "sched/model/machine.h"
+#include "sched/model/policy.h"
+#include "sched/model/processor.h"
+#include "sched/model/settings.h"
+#include "sched/model/work_source.h"
+#include "sched/queue/idle_word.h"
+#include "sched/queue/inject_queue.h"
 
 // The scheduler: goroutines (G) are run by threads (M) that hold a processor (P).
 //   Read next   status.h (states, owners), run_queue.h, record_deque.h, idle_word.h (the lock-free parts), dispatch.h (park,
@@ -32,36 +32,6 @@
 //               recognised. The price is a bound instead of immediacy: kPassiveLimitNs.
 namespace weft::sched {
 
-// To whom goroutines that go back to user code leave their P (lease.h): for tests and comparisons.
-enum class Leases : std::uint8_t { kNever, kLearned, kAlways };
-// When Ps retreat (retreat.h): the same.
-enum class Retreats : std::uint8_t { kNever, kMeasured, kAlways };
-
-struct Settings {
-  std::uint32_t spin_us = 20;       // active looking before sleeping (A28)
-  std::uint32_t productive_us = 5;  // R.4: a steal that lasted less was not worth it
-  std::uint32_t long_us = 10;       // R.5: computing on for longer marks a long runner
-  std::int64_t passive_first_ns = 50'000;
-  std::int64_t passive_limit_ns = 4'000'000;
-  std::uint32_t prompt_threads_per_p = 4;  // A55: k; beyond k * maxprocs threads come by timer
-  std::int64_t thread_interval_ns = 1'000'000;
-  std::uint32_t max_threads = 10'000;  // the cap queues work
-  std::int64_t idle_thread_exit_ns = 10'000'000'000;
-  std::int64_t slice_ns = 10'000'000;
-  std::int64_t trim_interval_ns = 2'500'000'000;
-  bool preempt = true;
-  bool preempt_always = false;      // test: give way at every check
-  bool wake_on_last_p = false;      // A53: WEFT_DEBUG=wake_place=last
-  bool seed_search_order = false;   // K1: local, steal, global, network; WEFT_DEBUG=search_order=seed
-  bool spawn_at_back = false;       // K5: WEFT_DEBUG=spawn_place=back
-  bool prompt_park = false;         // the ladder: no spinning, active or passive
-  bool random_schedule = false;     // tests: the slot is left out by a coin, deque and ring come in random order
-  std::uint64_t random_seed = 0;    // of the Ps: which coin, which victim
-  Leases leases = Leases::kLearned;
-  Retreats retreats = Retreats::kMeasured;
-  std::optional<bool> early_timers;  // os/early_timer.h; by default where it pays
-};
-
 // An M that sleeps with a deadline on behalf of timers; whoever adds one that is due before until_ns interrupts it.
 struct Watcher {
   base::Atom<Machine*> m{nullptr};
@@ -71,7 +41,6 @@ struct Watcher {
 struct Scheduler {
   // --- read-mostly ---
   base::Atom<Policy*> policy{nullptr};  // changes only while the world is stopped
-  Settings settings;
   Starvation starvation;
   std::uintptr_t guard_distance = 0;             // from a G with a default stack down to its guard (preempt.h)
   base::Atom<int> preempt_signal{0};             // 0: none, or the system refuses to send it
@@ -146,9 +115,6 @@ inline Policy& policy() noexcept { return *scheduler.policy.load_acquire(); }  /
 
 // Acquire: who sees a number of Ps sees them made.
 inline std::uint32_t maxprocs() noexcept { return scheduler.maxprocs.load_acquire(); }  // pairs: maxprocs
-
-// Brings up Ps, sysmon's hooks and the first threads. Called once, by the runtime layer.
-void start_scheduler(Policy& first, std::uint32_t maxprocs);
 
 inline void count(Processor* p, Counter counter, std::uint64_t by = 1) noexcept {
   if (p != nullptr) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "sched/spawn.h"
+#include "sched/state/spawn.h"
 
-#include "sched/dispatch.h"
-#include "sched/locals.h"
+#include "sched/state/locals.h"
 
 namespace weft::detail {
 void spawn_anchor() noexcept {}
@@ -39,16 +38,6 @@ void clear_details(Goroutine* g) noexcept {
   g->name = nullptr;
   g->parent = 0;
   g->flags = static_cast<std::uint8_t>(g->flags & ~(kGDetails | kGIdle | kGExits));
-}
-
-bool send_to_last_processor(Processor& here, Goroutine* g) noexcept {
-  if (!policy().keeps_work_on_processors()) return false;
-  if (g->last_p == here.id || g->last_p >= maxprocs()) return false;
-  Processor& target = *scheduler.processors[g->last_p];
-  if (target.status() != PStatus::kRunning) return false;
-  target.inbox.push(Runnable(g));
-  wake_for_queued_work(&here);
-  return true;
 }
 
 }  // namespace weft::sched

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstring>
 
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 
 // From record to goroutine: decoding of records, and the rarer things a spawn may carry.
 namespace weft::sched {
@@ -33,9 +33,5 @@ inline void end_locals() noexcept {
   Goroutine* g = os::current_g();
   if (g != nullptr && WEFT_UNLIKELY((g->flags & kGDetails) != 0)) destroy_locals(g);  // null: the child of a fork
 }
-
-// A53: to the P it last ran on, if that is another one that is running. False: the caller places it.
-bool send_to_last_processor(Processor& here, Goroutine* g) noexcept;
-
 
 }  // namespace weft::sched

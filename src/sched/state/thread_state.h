@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/goroutine.h"
-#include "sched/machine.h"
+#include "sched/model/goroutine.h"
+#include "sched/model/machine.h"
 
 // What the C and C++ libraries keep in a thread, and is a goroutine's: errno, and the exceptions it is handling.
 namespace weft::sched {

@@ -1,53 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "sched/timer_heap.h"
+#include "sched/timer/timer_heap.h"
 
 #include <algorithm>
 #include <mutex>
 
 #include "base/delay_site.h"
-#include "sched/dispatch.h"
 
 namespace weft::sched {
-
-// Sleepers taken off the heap, to be made runnable a few at a time: what has to be read of each comes from memory together with
-// that of the others, not after it. One prefetch right behind the other: each waits until its address is translated, and a page
-// of the goroutine's own is in no TLB, so only those that are under way at once share that wait. Few, for this may be on a
-// goroutine's stack.
-class TimerHeap::Crowd {
- public:
-  explicit Crowd(RunnableList& woken) noexcept : woken_(woken) {}
-  ~Crowd() { wake(); }
-  void add(Goroutine* g) noexcept {
-    if (size_ == kMax) wake();
-    members_[size_++] = g;
-  }
-
- private:
-  static constexpr std::size_t kMax = 8;
-
-  // Where it will go on: those of the runtime and the caller's. Null while it is still on its way out of its thread.
-  static void prefetch_frames(const void* sp) noexcept {
-    for (std::size_t line = 0; line < 4; ++line)
-      __builtin_prefetch(static_cast<const std::byte*>(sp) + line * base::kCacheLine);
-  }
-
-  void wake() noexcept {
-    for (std::size_t i = 0; i < size_; ++i) {
-      __builtin_prefetch(members_[i], 1);
-      __builtin_prefetch(reinterpret_cast<std::byte*>(members_[i]) + base::kCacheLine, 1);
-    }
-    for (std::size_t i = 0; i < size_; ++i) {
-      Goroutine* g = members_[i];
-      prefetch_frames(g->sp.load_relaxed());
-      collect(g, woken_);
-    }
-    size_ = 0;
-  }
-
-  RunnableList& woken_;
-  Goroutine* members_[kMax];
-  std::size_t size_ = 0;
-};
 
 bool TimerHeap::add(Timer* timer) {
   std::lock_guard guard(lock_);
@@ -70,7 +29,7 @@ void TimerHeap::push(Entry entry) {
   sift_up(entries_.size() - 1, entry);
 }
 
-std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, RunnableList& woken, std::uint32_t limit) {
+std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, DueSleepers& sleepers, std::uint32_t limit) {
   if (next_.load_relaxed() > now_ns) return 0;  // looked at again soon: timers are never early, a few ns late is fine
   if (try_only) {
     if (!lock_.try_lock()) return 0;  // the one who holds it runs them
@@ -78,11 +37,10 @@ std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, RunnableLis
     lock_.lock();
   }
   std::lock_guard guard(lock_, std::adopt_lock);
-  Crowd crowd(woken);
   std::uint32_t fired = 0;
   for (; fired < limit && !empty() && root().when_ns <= now_ns; ++fired) {
     if (root().is_sleeper()) {
-      crowd.add(root().sleeper());
+      sleepers.goroutines[sleepers.count++] = root().sleeper();
       remove_at(kRoot);
       continue;
     }

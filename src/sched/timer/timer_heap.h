@@ -6,21 +6,23 @@
 #include "base/atomic.h"
 #include "base/cache_line.h"
 #include "os/futex.h"
-#include "sched/runnable.h"
-#include "sched/timer_lock.h"
-#include "sched/wake_plan.h"
+#include "sched/bias/timer_lock.h"
+#include "sched/queue/runnable.h"
+#include "sched/timer/wake_plan.h"
 
 // Timers of one P: a 4-ary heap ordered by time.
 //   Owned by    lock_ (Rank::kTimers); next_ is read without it by anybody who wonders when to wake up.
 //   Callbacks   run under the lock: short, never parking; so stop() returning means that the callback is not running and
 //               will not run, and a timer may live on the stack of the goroutine that waits for it.
 //   Sleepers    have no Timer: nobody ends a sleep early, so nobody needs to find its entry, and moving it in the heap touches
-//               nothing else. (A hundred thousand stacks are in no cache.) They are only taken off the heap and made runnable, for
-//               the caller of run_due() to place: a thousand at once as one batch.
+//               nothing else. (A hundred thousand stacks are in no cache.) They are only taken off the heap; the caller of
+//               run_due() makes them runnable.
 //   Moves       idle Ps run the due timers of busy ones; a P that disappears gives its timers to another (adopt).
 namespace weft::sched {
 
 class TimerHeap;
+struct DueSleepers;
+struct Goroutine;
 
 // Who needs to know more in the callback derives from it.
 struct Timer {
@@ -49,10 +51,10 @@ class TimerHeap {
   // From its own callback, under the lock: a later time. No watcher need be told: run_due() publishes the earliest time
   // at its end, and until then every watcher sees the old one, which has come.
   void add_again(Timer* timer) { push(Entry::of(timer)); }
-  // Runs what is due, at most `limit`, and returns how many; `woken` gets the sleepers. Never blocks on a heap somebody else is
-  // working on when `try_only`.
+  // Runs what is due, at most `limit`, and returns how many. `sleepers` gets the sleepers among them and has room for `limit`.
+  // Never blocks on a heap that another thread is working on when `try_only`.
   static constexpr std::uint32_t kBatch = 128;
-  std::uint32_t run_due(std::int64_t now_ns, bool try_only, RunnableList& woken, std::uint32_t limit = kBatch);
+  std::uint32_t run_due(std::int64_t now_ns, bool try_only, DueSleepers& sleepers, std::uint32_t limit = kBatch);
   // Tells the plan of the timers it wants to know.
   void join(WakePlan& plan);
   // Takes all timers of another heap (the world is stopped, but plain threads may still stop timers).
@@ -66,7 +68,6 @@ class TimerHeap {
   friend class TimerHold;
 
  private:
-  class Crowd;
   struct Entry;
 
   // By value: an entry read back as a whole right after it was written in halves would wait for them.
@@ -113,6 +114,12 @@ class TimerHeap {
   std::vector<Entry, base::CacheAlignedAllocator<Entry>> entries_ = decltype(entries_)(kRoot);
   base::Atom<std::int64_t> next_{kNever};
   base::Atom<std::size_t> size_{0};
+};
+
+// Goroutines whose sleep is over. They wait still: the caller makes them runnable.
+struct DueSleepers {
+  std::uint32_t count = 0;
+  Goroutine* goroutines[TimerHeap::kBatch];
 };
 
 // Locks the heap that has a timer, or had it when it fired: its callback is not running meanwhile, and whether it is pending does not change.

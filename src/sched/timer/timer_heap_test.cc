@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/timer_heap.h"
+#include "sched/timer/timer_heap.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "sched/goroutine.h"
+#include "sched/model/goroutine.h"
 
 namespace weft::sched {
 namespace {
@@ -46,8 +46,8 @@ TEST(TimerHeap, fires_in_the_order_of_time_what_random_adds_and_stops_leave) {
   }
   std::sort(expected.begin(), expected.end());
   EXPECT_EQ(heap.next_ns(), expected.front());
-  RunnableList woken;
-  while (heap.run_due(1000, false, woken) > 0) {
+  DueSleepers none;
+  while (heap.run_due(1000, false, none) > 0) {
   }
   EXPECT_EQ(fired.times, expected);
   EXPECT_EQ(heap.next_ns(), TimerHeap::kNever);
@@ -97,7 +97,7 @@ TEST(TimerHeap, leaves_the_rest_of_a_crowd_for_the_next_call) {
     timers.emplace_back(5, fired);
     heap.add(&timers.back());
   }
-  RunnableList woken;
+  DueSleepers woken;
   EXPECT_EQ(heap.run_due(5, true, woken), TimerHeap::kBatch);
   EXPECT_EQ(heap.next_ns(), 5);
   EXPECT_EQ(heap.run_due(5, true, woken), 10u);
@@ -117,13 +117,11 @@ TEST(TimerHeap, wakes_sleepers_in_the_order_of_time_among_timers) {
     EXPECT_FALSE(heap.add(&timers.back()));
   }
   EXPECT_TRUE(stop_timer(&timers[kCount - 1])) << "found although only sleepers have moved since";
-  RunnableList woken;
+  DueSleepers woken;
   EXPECT_EQ(heap.run_due(41, true, woken), 20u + 19u);
   EXPECT_EQ(fired.times.size(), 19u);
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(woken.pop(), Runnable(&g[kCount - 1 - i]));
-  EXPECT_TRUE(woken.empty());
-  EXPECT_EQ(g[kCount - 1].status.load_relaxed(), GStatus::kRunnable);
-  EXPECT_EQ(g[0].status.load_relaxed(), GStatus::kWaiting);
+  ASSERT_EQ(woken.count, 20u);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(woken.goroutines[i], &g[kCount - 1 - i]);
   EXPECT_EQ(heap.next_ns(), 42);
   for (LoggedTimer& timer : timers) stop_timer(&timer);
   EXPECT_EQ(heap.size(), 30u);
@@ -142,10 +140,11 @@ TEST(TimerHeap, takes_over_the_timers_of_another) {
   mine.adopt(other);
   EXPECT_EQ(other.next_ns(), TimerHeap::kNever);
   EXPECT_TRUE(stop_timer(&c));
-  RunnableList woken;
+  DueSleepers woken;
   EXPECT_EQ(mine.run_due(9, true, woken), 3u);
   EXPECT_EQ(fired.times, (std::vector<std::int64_t>{1, 2}));
-  EXPECT_EQ(woken.pop(), Runnable(&sleeper));
+  ASSERT_EQ(woken.count, 1u);
+  EXPECT_EQ(woken.goroutines[0], &sleeper);
 }
 
 }  // namespace

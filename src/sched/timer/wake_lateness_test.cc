@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/wake_lateness.h"
+#include "sched/timer/wake_lateness.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/wake_plan.h"
+#include "sched/timer/wake_plan.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/wake_rhythm.h"
+#include "sched/timer/wake_rhythm.h"
 
 #include <gtest/gtest.h>
 

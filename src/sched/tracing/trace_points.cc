@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "sched/trace_points.h"
+#include "sched/tracing/trace_points.h"
 
 #include "arch/interrupted_frame.h"
 #include "os/backtrace.h"
-#include "sched/preempt.h"
-#include "sched/spawn.h"
-#include "sched/traced_moves.h"
+#include "sched/frames/runtime_text.h"
+#include "sched/state/spawn.h"
+#include "sched/tracing/traced_moves.h"
 #include "trace/format.h"
 
 namespace weft::sched {
@@ -150,11 +150,11 @@ void trace_stop(std::uintptr_t address, std::uintptr_t) noexcept {
 }
 
 void trace_unblock(std::uintptr_t g, std::uintptr_t) noexcept {
-  tell_unblock(os::current_p(), reinterpret_cast<Goroutine*>(g), WEFT_FRAME_OF_COLD_CALL);
+  trace_unblock_inline(os::current_p(), reinterpret_cast<Goroutine*>(g), WEFT_FRAME_OF_COLD_CALL);
 }
 
 void trace_start(std::uintptr_t g, std::uintptr_t at_once) noexcept {
-  tell_start(os::current_p(), reinterpret_cast<Goroutine*>(g), at_once != 0, WEFT_FRAME_OF_COLD_CALL);
+  trace_start_inline(os::current_p(), reinterpret_cast<Goroutine*>(g), at_once != 0, WEFT_FRAME_OF_COLD_CALL);
 }
 
 void trace_acquire(Processor& p) noexcept {

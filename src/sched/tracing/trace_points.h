@@ -4,11 +4,41 @@
 #include <vector>
 
 #include "arch/cold_call.h"
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 #include "trace/emit.h"
 
 // From the scheduler's changes of state to the tracer's events. Called only while something is recorded.
 namespace weft::sched {
+
+// The tracer is on: tell it of the move that g is about to make. The frequent ones have functions of their own.
+WEFT_COLD_CALLED void trace_block(std::uintptr_t g, std::uintptr_t) noexcept;
+WEFT_COLD_CALLED void trace_stop(std::uintptr_t g, std::uintptr_t) noexcept;
+WEFT_COLD_CALLED void trace_unblock(std::uintptr_t g, std::uintptr_t) noexcept;
+WEFT_COLD_CALLED void trace_start(std::uintptr_t g, std::uintptr_t at_once) noexcept;
+WEFT_COLD_CALLED void trace_move(std::uintptr_t g, std::uintptr_t from_and_to) noexcept;
+
+// The states are constants where this is called: one of the calls remains.
+inline void trace_transition(Goroutine* g, GStatus from, GStatus to, bool at_once) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(g);
+  if (from == GStatus::kRunning && to == GStatus::kWaiting) {
+    arch::cold_call<trace_block>(address, 0);
+  } else if (from == GStatus::kRunning && to == GStatus::kRunnable) {
+    arch::cold_call<trace_stop>(address, 0);
+  } else if (from == GStatus::kWaiting && to == GStatus::kRunnable) {
+    arch::cold_call<trace_unblock>(address, 0);
+  } else if (from == GStatus::kRunnable) {
+    arch::cold_call<trace_start>(address, at_once ? 1 : 0);
+  } else {
+    arch::cold_call<trace_move>(address, static_cast<std::uintptr_t>(from) << 8 | static_cast<std::uintptr_t>(to));
+  }
+}
+
+// Every change of a goroutine's state goes through here: the check, and the tracer's event.
+// `at_once`: it starts where another has just left.
+inline void transition(Goroutine* g, GStatus from, GStatus to, bool at_once = false) noexcept {
+  if (trace::recording()) trace_transition(g, from, to, at_once);
+  transition_untraced(g, from, to);
+}
 
 void trace_acquire(Processor& p) noexcept;  // p is about to be this thread's
 void trace_release(Processor& p) noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 #include "trace/usual_events.h"
 
 // What happens millions of times a second, told to the tracer in line: park() and ready() have twins for the time while something is
@@ -19,7 +19,7 @@ inline trace::FrameChain chain_of(const Goroutine* g, const void* frame) noexcep
   return {frame, g->stack_bottom, g};
 }
 
-__attribute__((always_inline)) inline void tell_unblock(const Processor* p, Goroutine* g, const void* frame) noexcept {
+__attribute__((always_inline)) inline void trace_unblock_inline(const Processor* p, Goroutine* g, const void* frame) noexcept {
   Goroutine* self = os::current_g();
   trace::ChainHint unused = 0;
   trace::ChainHint& hint = self != nullptr ? self->chain_hints.unblock : unused;
@@ -30,7 +30,7 @@ __attribute__((always_inline)) inline void tell_unblock(const Processor* p, Goro
     trace_unusual_move(g, GStatus::kWaiting, GStatus::kRunnable, frame);
 }
 
-__attribute__((always_inline)) inline void tell_start(const Processor* p, Goroutine* g, bool at_once,
+__attribute__((always_inline)) inline void trace_start_inline(const Processor* p, Goroutine* g, bool at_once,
                                                       const void* frame) noexcept {
   if (WEFT_UNLIKELY(p == nullptr || !trace::usual_start(&p->mark, &g->mark, g->id, at_once)))
     trace_unusual_move(g, GStatus::kRunnable, GStatus::kRunning, frame);

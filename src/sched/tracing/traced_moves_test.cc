@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/traced_moves.h"
+#include "sched/tracing/traced_moves.h"
 
 #include <gtest/gtest.h>
 #include <weft/weft.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "sched/sleep.h"
+#include "sched/wait/sleep.h"
 
 #include <algorithm>
 
 #include "os/note.h"
-#include "sched/dispatch.h"
-#include "sched/preempt.h"
-#include "sched/timer_watch.h"
-#include "sched/world.h"
+#include "sched/core/dispatch.h"
+#include "sched/core/preempt.h"
+#include "sched/core/watcher.h"
+#include "sched/state/process_end.h"
 
 namespace weft::sched {
 namespace {
@@ -49,13 +49,13 @@ void sleep_on(Processor* p, std::int64_t deadline_ns) noexcept {
 }  // namespace
 
 void sleep_until(std::int64_t deadline_ns) noexcept {
-  Processor* p = own_processor();
+  Processor* p = regain_processor();
   if (p != nullptr && deadline_ns <= os::now_ns()) return yield();
   sleep_on(p, deadline_ns);
 }
 
 void sleep_for(std::int64_t ns) noexcept {
-  Processor* p = own_processor();
+  Processor* p = regain_processor();
   if (ns <= 0) return yield();
   const std::int64_t now = os::now_ns();
   sleep_on(p, ns >= os::kForever - now ? os::kForever : now + ns);

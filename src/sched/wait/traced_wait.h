@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/channel_lock.h"
-#include "sched/waiter.h"
+#include "sched/bias/channel_lock.h"
+#include "sched/wait/waiter.h"
 #include "trace/emit.h"
 
 namespace weft::sched {

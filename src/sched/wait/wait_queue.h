@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "os/spin_lock.h"
-#include "sched/waiter.h"
+#include "sched/wait/waiter.h"
 #include "weft/detail/wait_queue.h"
 
 namespace weft::sched {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "sched/waiter.h"
+#include "sched/wait/waiter.h"
 
-#include "sched/dispatch.h"
-#include "sched/timer_watch.h"
-#include "sched/world.h"
+#include "sched/core/dispatch.h"
+#include "sched/core/watcher.h"
+#include "sched/state/process_end.h"
 
 namespace weft::sched {
 

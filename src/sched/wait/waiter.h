@@ -6,11 +6,12 @@
 #include "base/atomic.h"
 #include "os/note.h"
 #include "os/spin_lock.h"
-#include "sched/biased_flag.h"
-#include "sched/dispatch.h"
-#include "sched/machine_owners.h"
-#include "sched/preempt.h"
-#include "sched/timer_heap.h"
+#include "sched/bias/biased_flag.h"
+#include "sched/bias/machine_owners.h"
+#include "sched/core/arrivals.h"
+#include "sched/core/dispatch.h"
+#include "sched/core/preempt.h"
+#include "sched/timer/timer_heap.h"
 
 // Waiting: goroutines and plain threads alike, in FIFO lists, with or without a time limit.
 //   Use      Waiter w; { lock; if (nothing to wait for) return; w.begin(reason, object); list.push(w); unlock; }  w.wait();
@@ -164,7 +165,7 @@ class WaitList {
 
 // Null: a plain thread, or a goroutine in a blocking call. An exile gets a P again here, and may have to wait for it: not with a
 // lock held.
-inline Goroutine* calling_goroutine() noexcept { return own_processor() != nullptr ? os::current_g() : nullptr; }
+inline Goroutine* calling_goroutine() noexcept { return regain_processor() != nullptr ? os::current_g() : nullptr; }
 
 // One wait of the calling goroutine or thread. Constructed before the lock is taken; begin() under it, wait() after it.
 class Wait {

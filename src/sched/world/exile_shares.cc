@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/exile_shares.h"
+#include "sched/world/exile_shares.h"
 
 #include <algorithm>
 #include <ctime>
@@ -8,11 +8,12 @@
 
 #include "os/clock.h"
 #include "os/thread_run_state.h"
-#include "sched/handoff.h"
-#include "sched/hold.h"
-#include "sched/machines.h"
-#include "sched/preempt.h"
-#include "sched/timer_watch.h"
+#include "sched/core/handoff.h"
+#include "sched/core/hold.h"
+#include "sched/core/machines.h"
+#include "sched/core/preempt.h"
+#include "sched/core/watcher.h"
+#include "sched/state/next_timer.h"
 
 namespace weft::sched {
 namespace {
@@ -171,7 +172,7 @@ bool ExileShares::should_hold(std::int64_t now, const Census& census, std::int64
   if (loan_ends_) return true;
   if (credit_ns_ < 0) return true;
   return census.waiting > 0 && census.running() >= room &&
-         now - census.longest_turn->turn.since_ns >= scheduler.settings.slice_ns;
+         now - census.longest_turn->turn.since_ns >= settings.slice_ns;
 }
 
 void ExileShares::see_to_loan(std::int64_t now, const Census& census, std::int64_t room) noexcept {
@@ -190,14 +191,14 @@ void ExileShares::see_to_loan(std::int64_t now, const Census& census, std::int64
     next_loan_ns_ = now + kLeastGapNs;
     return;
   }
-  loan_ends_ = now - loan_since_ns_ >= scheduler.settings.slice_ns;
+  loan_ends_ = now - loan_since_ns_ >= settings.slice_ns;
   // Nobody uses it: all have come back, or sleep.
   const bool unused = census.running() == 0 && (census.waiting == 0 || loan_ends_);
   if (!unused) return;
   end_loan();
   const std::int64_t exiles = census.waiting + census.running();
   const std::int64_t gap =
-      scheduler.settings.slice_ns * (goroutines_that_wait() + 1) / std::max<std::int64_t>(exiles, 1);
+      settings.slice_ns * (goroutines_that_wait() + 1) / std::max<std::int64_t>(exiles, 1);
   next_loan_ns_ = now + std::clamp(gap, kLeastGapNs, kLongestWaitNs);
 }
 
@@ -225,7 +226,7 @@ void ExileShares::end_loan() noexcept {
   scheduler.loan_wanted.store_relaxed(false);
   // A stopping world may have taken it.
   if (Processor* p = scheduler.lent.exchange_acq_rel(nullptr))
-    hand_off(*p, Waker::kIndifferent);  // pairs: scheduler.lent
+    pass_processor(*p, Waker::kIndifferent);  // pairs: scheduler.lent
 }
 
 void ExileShares::hold_one(Machine* m, std::int64_t now) noexcept {

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 
 // Exiles count against maxprocs: sysmon lets as many of them compute as Ps are idle, and holds the rest
-// (sched/hold.h). Sysmon's alone.
+// (sched/core/hold.h). Sysmon's alone.
 //   Turns     of a slice each; who has waited longest is next. The next one is let go when the one before stands
 //             still: never both.
 //   Account   what Ps and exiles have used more than maxprocs, in CPU time, is a debt: while there is one, exiles are

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/world.h"
+#include "sched/world/world.h"
 
 #include <algorithm>
 #include <mutex>
@@ -10,18 +10,19 @@
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/thread.h"
-#include "sched/dispatch.h"
-#include "sched/foreign_frames.h"
-#include "sched/handoff.h"
-#include "sched/hold.h"
-#include "sched/hooks.h"
-#include "sched/machines.h"
-#include "sched/preempt.h"
-#include "sched/processor_work.h"
-#include "sched/retreat.h"
-#include "sched/trace_points.h"
-#include "sched/unwinding.h"
-#include "sched/waiter.h"
+#include "sched/core/handoff.h"
+#include "sched/core/hold.h"
+#include "sched/core/machine_loop.h"
+#include "sched/core/machines.h"
+#include "sched/core/preempt.h"
+#include "sched/core/retreat.h"
+#include "sched/frames/foreign_frames.h"
+#include "sched/frames/unwinding.h"
+#include "sched/model/hooks.h"
+#include "sched/state/processor_work.h"
+#include "sched/state/world_stop.h"
+#include "sched/tracing/trace_points.h"
+#include "sched/wait/waiter.h"
 
 namespace weft::sched {
 namespace {
@@ -80,13 +81,6 @@ std::uintptr_t own_name() noexcept {
   return g != nullptr ? reinterpret_cast<std::uintptr_t>(g) : static_cast<std::uintptr_t>(os::thread_id()) << 1 | 1;
 }
 
-// The caller owns p and has unwired it, or holds the world's turn.
-void mark_stopped(Processor& p) noexcept {
-  WEFT_DELAY_SITE("world.stopping");
-  p.word.store_release(Processor::make_word(PStatus::kStopped, 0, 0));                 // pairs: processor.word
-  if (scheduler.stop_wait.fetch_sub_acq_rel(1) == 1) scheduler.stopped_note.signal();  // pairs: stop_wait
-}
-
 void ask_everybody(const Processor* own) noexcept {
   for (std::uint32_t i = 0; i < maxprocs(); ++i) {
     Processor& p = *scheduler.processors[i];
@@ -95,7 +89,7 @@ void ask_everybody(const Processor* own) noexcept {
     if (Processor::status_of(word) == PStatus::kStopped) continue;
     p.attention.fetch_or_acq_rel(kAttentionStop);  // pairs: attention
     if (Processor::status_of(word) == PStatus::kInCall && take_from_call(p, word)) mark_stopped(p);
-    if (Processor::status_of(word) == PStatus::kRunning && scheduler.settings.preempt) ask_to_give_way(p);
+    if (Processor::status_of(word) == PStatus::kRunning && settings.preempt) ask_to_give_way(p);
   }
   for (std::int32_t index; (index = scheduler.idle.pop()) >= 0;) mark_stopped(*scheduler.processors[index]);
   if (Processor* lent = scheduler.lent.exchange_acq_rel(nullptr)) mark_stopped(*lent);  // pairs: scheduler.lent
@@ -130,7 +124,7 @@ bool wait_until_stopped(const Processor* own, std::int64_t deadline_ns) noexcept
     if (spin_until_stopped()) return true;
     scheduler.stopped_note.wait(now + kAskAgainNs);
     ask_everybody(own);
-    if (now >= signal_at && scheduler.settings.preempt) {
+    if (now >= signal_at && settings.preempt) {
       ask_by_signal_who_runs(own);
       signal_at = now + kSignalAgainNs;
     }
@@ -227,53 +221,6 @@ void stop_the_world_for_exit(std::int64_t limit_ns) noexcept {
   if (m != nullptr && m->p != nullptr) release_processor(*m);
 }
 
-bool ends_the_process() noexcept {
-  return WEFT_UNLIKELY(scheduler.exiting.load_acquire()) && scheduler.exiting_thread == os::thread_id();  // pairs: exiting
-}
-
-void stay_out_of_the_way() noexcept {
-  os::Note never;
-  for (;;) never.wait();
-}
-
-// Sysmon wants a P to lie idle. False: somebody else has lent one.
-static bool lend_processor(Machine& m) noexcept {
-  if (!scheduler.loan_wanted.exchange_acq_rel(false)) return false;  // pairs: loan
-  if (m.spinning) {
-    m.spinning = false;
-    scheduler.idle.stop_spinning();
-  }
-  Processor& p = release_processor(m);
-  give_everything_back(p);  // nobody looks at what an idle P hides
-  scheduler.lent.store_release(&p);  // pairs: scheduler.lent
-  hooks.poke_sysmon();
-  return true;
-}
-
-bool attend(Machine& m) noexcept {
-  Processor& p = *m.p;
-  const std::uint32_t wanted = p.attention.load_acquire();  // pairs: attention
-  if (wanted & kAttentionStop) {
-    if (m.spinning) {
-      m.spinning = false;
-      scheduler.idle.stop_spinning();
-    }
-    release_processor(m);
-    mark_stopped(p);
-    return false;
-  }
-  p.attention.fetch_and_acq_rel(~std::uint32_t{kAttentionPreempt | kAttentionRetreat});  // pairs: attention
-  if (wanted & kAttentionRetreat) retreat(p);
-  return !WEFT_UNLIKELY(scheduler.loan_wanted.load_relaxed()) || !lend_processor(m);
-}
-
-bool stop_if_world_stops(Processor& p) noexcept {
-  if (!scheduler.world_stopping.load_seq_cst()) return false;            // pairs: world_stopping
-  if ((p.attention.load_acquire() & kAttentionStop) == 0) return false;  // pairs: attention
-  mark_stopped(p);
-  return true;
-}
-
 static void attach(Policy& to, Processor& p) noexcept {
   p.slot_runs = 0;  // until the policy grants some
   if (!to.attach(p)) base::fatal_exit(2, "weft: no memory for what the policy keeps of processor %u", p.id);
@@ -288,9 +235,9 @@ void resize(std::uint32_t n) noexcept {
       if (memory == nullptr) base::fatal_exit(2, "weft: no memory for processor %u", i);
       auto* p = new (memory) Processor;
       p->id = i;
-      p->random = base::Random(scheduler.settings.random_seed + i + 1);
+      p->random = base::Random(settings.random_seed + i + 1);
       p->sampled_at = os::ticks();
-      if (scheduler.settings.wake_on_last_p) p->turn_interval = 1;
+      if (settings.wake_on_last_p) p->turn_interval = 1;
       scheduler.processors[i] = p;
     }
     scheduler.processors[i]->word.store_relaxed(Processor::make_word(PStatus::kStopped, 0, 0));
@@ -326,6 +273,8 @@ void change_policy(Policy& to) noexcept {
 
 void start_scheduler(Policy& first, std::uint32_t n) {
   find_program_code();
+  set_thread_entry(machine_main);
+  watch_meetings();
   scheduler.policy.store_release(&first);  // pairs: policy
   resize(n);
   for (std::uint32_t i = n; i-- > 0;) {
@@ -333,21 +282,6 @@ void start_scheduler(Policy& first, std::uint32_t n) {
     scheduler.idle.push(i, false, n);
   }
   scheduler.started.store_release(true);  // pairs: started
-}
-
-void forked_in_child() noexcept {
-  // The one thread there is becomes a plain one: sleeping, unlocked locks and the like work, all else is refused.
-  scheduler.forked.store_relaxed(true);
-  scheduler.started.store_relaxed(false);
-  if (Goroutine* g = os::current_g()) g->flags |= kGUnguarded;  // returning from it takes the slow way out
-  os::set_current_g(nullptr);
-  os::set_current_m(nullptr);
-  os::set_current_p(nullptr);
-}
-
-void refuse_in_forked_child() noexcept {
-  base::fatal_exit(2,
-                   "weft: the goroutine runtime does not exist in a forked child; only exec or _exit may follow fork");
 }
 
 }  // namespace weft::sched

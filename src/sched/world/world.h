@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/scheduler.h"
+#include "sched/state/scheduler.h"
 
 // Stopping the world: every other P is brought to a safe point, idle, or taken from its call.
 //   Protocol   attention is set on each P; a P stops itself at its next scheduling point; idle Ps are taken from the list and
@@ -20,18 +20,8 @@ void change_policy(Policy& to) noexcept;
 
 // For the end of the process: stops what can be stopped within the limit and never starts again.
 void stop_the_world_for_exit(std::int64_t limit_ns) noexcept;
-// The calling thread has called that: it is in exit().
-bool ends_the_process() noexcept;
-// A thread that comes back after that.
-[[noreturn]] void stay_out_of_the_way() noexcept;
 
-// Owner of m.p, with attention set. False: the P is gone (the world stops).
-bool attend(Machine& m) noexcept;
-// The caller owns p, unwired. True: the stopper has it now.
-bool stop_if_world_stops(Processor& p) noexcept;
-
-// After fork() in the child: the threads that ran the goroutines do not exist here.
-void forked_in_child() noexcept;
-[[noreturn]] void refuse_in_forked_child() noexcept;
+// Brings up Ps, sysmon's hooks and the first threads. Called once, by the runtime layer.
+void start_scheduler(Policy& first, std::uint32_t maxprocs);
 
 }  // namespace weft::sched

@@ -30,10 +30,10 @@
 // mutant: closes_without_waking_senders in api/chan_core.cc, caught by a_close_wakes_everybody
 //   -   while (Waiter* waiter = pop(senders_)) released.push(*waiter);
 //   +
-// mutant: wakes_a_second_time_at_the_time_limit in sched/waiter.cc, caught by a_time_limit_and_a_sender_compete
+// mutant: wakes_a_second_time_at_the_time_limit in sched/wait/waiter.cc, caught by a_time_limit_and_a_sender_compete
 //   -   if (wait->choice_.fire(nullptr)) wait->sleeper().wake();
 //   +   wait->choice_.fire(nullptr), wait->sleeper().wake();
-// mutant: gives_up_although_chosen in sched/waiter.cc, caught by a_threads_time_limit_and_a_sender_compete
+// mutant: gives_up_although_chosen in sched/wait/waiter.cc, caught by a_threads_time_limit_and_a_sender_compete
 //   -     if (choice_.fire(nullptr)) return false;
 //   +     choice_.fire(nullptr);
 //   +     return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// api/time.cc and sched/timer_heap.cc as they ship: each start of a function timer ends in one run of its function or in one stop or reset that
+// api/time.cc and sched/timer/timer_heap.cc as they ship: each start of a function timer ends in one run of its function or in one stop or reset that
 // says it had not fired, and the last one out destroys it, after everybody's last access.
 //
 // mutant: drops_a_pending_one in api/time.cc, caught by a_start_ends_in_a_run_or_a_stop

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// api/semaphore.cc and sched/wait_queue.h as they ship.
+// api/semaphore.cc and sched/wait/wait_queue.h as they ship.
 //
 // mutant: waits_without_saying_so in api/semaphore.cc, caught by permits_are_neither_lost_nor_doubled
 //   -           if (state_.compare_exchange_weak(state, take ? state - kOne : state | kWaiting, std::memory_order_acq_rel))

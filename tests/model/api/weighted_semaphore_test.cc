@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// api/weighted_semaphore.cc, api/cancellable_wait.h and sched/wait_queue.h as they ship.
+// api/weighted_semaphore.cc, api/cancellable_wait.h and sched/wait/wait_queue.h as they ship.
 //
 // mutant: waits_without_saying_so in api/weighted_semaphore.cc, caught by permits_are_neither_lost_nor_doubled
 //   -     if (state_.compare_exchange_weak(state, take ? state - n * kOne : state | kWaiting,

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "os/clock.h"
-#include "sched/dispatch.h"
+#include "sched/core/dispatch.h"
 
 #include "model/relacy_atomics.h"
 

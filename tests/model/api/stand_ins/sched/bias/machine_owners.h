@@ -2,9 +2,9 @@
 #pragma once
 #include "base/atomic.h"
 #include "os/wait_list_lock.h"
-#include "sched/lock_owner.h"
+#include "sched/bias/lock_owner.h"
 
-// Stands in for src/sched/machine_owners.h: nobody owns anything here. What owners do has models of its own (tests/model/biased_lock_test.cc and
+// Stands in for src/sched/bias/machine_owners.h: nobody owns anything here. What owners do has models of its own (tests/model/biased_lock_test.cc and
 // biased_flag_test.cc).
 namespace weft::sched {
 struct MachineOwners {

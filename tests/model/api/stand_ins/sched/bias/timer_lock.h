@@ -2,7 +2,7 @@
 #pragma once
 #include "base/atomic.h"
 
-// Stands in for src/sched/timer_lock.h, whose lock has a model of its own (tests/model/biased_lock_test.cc): any lock will do.
+// Stands in for src/sched/bias/timer_lock.h, whose lock has a model of its own (tests/model/biased_lock_test.cc): any lock will do.
 namespace weft::sched {
 
 class TimerLock {

@@ -2,11 +2,11 @@
 #pragma once
 #include "base/check.h"
 #include "os/futex.h"
-#include "sched/runnable.h"
-#include "sched/status.h"
-#include "sched/timer_heap.h"
+#include "sched/model/status.h"
+#include "sched/queue/runnable.h"
+#include "sched/timer/timer_heap.h"
 
-// Stands in for src/sched/dispatch.h and what it brings: a thread of the simulation is a goroutine with an M and a P of its own, or
+// Stands in for src/sched/core/dispatch.h and what it brings: a thread of the simulation is a goroutine with an M and a P of its own, or
 // a plain thread. Who parks sleeps until somebody makes it ready; ready() insists on being the one and only waker of a wait, and
 // carries over what its caller has seen, as the run queues do (tests/model/park_ready_test.cc and run_queue_test.cc).
 namespace weft::sched {
@@ -62,7 +62,7 @@ inline unsigned maxprocs() { return 2; }
 inline std::uint64_t new_goroutine_id(Processor&) { return 1; }
 
 void begin_wait(Goroutine* g, WaitReason reason, const void* object);
-inline void begin_wait_untold(Goroutine* g, WaitReason reason, const void* object) { begin_wait(g, reason, object); }
+inline void begin_wait_untraced(Goroutine* g, WaitReason reason, const void* object) { begin_wait(g, reason, object); }
 void call_off_wait(Goroutine* g);
 void park();
 void yield();

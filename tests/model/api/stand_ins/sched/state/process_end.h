@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/dispatch.h"
+#include "sched/core/dispatch.h"
 
 namespace weft::sched {
 inline void refuse_in_forked_child() {}

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "arch/cold_call.h"
-#include "sched/dispatch.h"
+#include "sched/core/dispatch.h"
 
 // Nothing is recorded in a simulation.
 namespace weft::trace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/channel_lock.h"
-#include "sched/trace_points.h"
-#include "sched/waiter.h"
+#include "sched/bias/channel_lock.h"
+#include "sched/tracing/trace_points.h"
+#include "sched/wait/waiter.h"
 
 namespace weft::sched {
 // Never called: nothing is recorded in a simulation.

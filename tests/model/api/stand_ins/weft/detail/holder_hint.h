@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "sched/waiter.h"
+#include "sched/wait/waiter.h"
 
 // Stands in for include/weft/detail/holder_hint.h: there are no thread pointers in a model.
 namespace weft::detail {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include "os/spin_lock.h"
-#include "sched/waiter.h"
+#include "sched/wait/waiter.h"
 
 // Stands in for include/weft/detail/wait_queue.h: atomics of the model must be constructed, zero bytes will not do.
 namespace weft::detail {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "sched/work_source.h"
+#include "sched/state/network_watch.h"
 
 #include "os/clock.h"
-#include "sched/machines.h"
+#include "sched/state/scheduler.h"
 
 namespace weft::sched {
 
@@ -11,12 +11,6 @@ bool network_unwatched_for(std::int64_t ns) noexcept {
   const NetworkWatch& network = scheduler.network;
   if (network.registered.load_relaxed() == 0 || network.blocked.load_relaxed() != nullptr) return false;
   return ns == 0 || os::now_ns() - network.looked_at_ns.load_relaxed() >= ns;
-}
-
-void network_registered() noexcept {
-  base::full_fence();  // pairs: submit.retire
-  const IdleView view = scheduler.idle.look();
-  if (view.idle() > 0 && view.spinning() == 0 && network_unwatched_for(0)) wake_one(os::current_p());
 }
 
 void look_at_network(RunnableList& ready) noexcept {

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "arch/context.h"
+#include "base/delay_site.h"
+#include "sched/core/preempt.h"
+#include "sched/state/scheduler.h"
+#include "sched/state/thread_state.h"
+
+// The switch from one goroutine to the next, and who is next when it is in the slot: parts of park() and its traced twin.
+namespace weft::sched {
+
+// The policy has granted runs out of the slot: while they last, it need not be asked.
+inline Runnable pick_slot(Processor& p) noexcept {
+  if (p.slot_runs == 0) return Runnable();
+  const Runnable slotted = p.slot.take();
+  if (WEFT_LIKELY(slotted)) --p.slot_runs;
+  return slotted;
+}
+
+// Nothing comes before the slot in this pick.
+inline bool slot_is_first(const Processor& p) noexcept {
+  return p.attention.load_relaxed() == 0 && p.timers.next_ns() == TimerHeap::kNever;
+}
+
+// The last before its context is entered: what the thread keeps for a goroutine is the target's from here on. Put there by who resumes it, not by
+// the resumed side: so a switch may be the last call of a function, and what it returns to is that one's caller.
+inline void lend_thread_to(Goroutine* target, const Machine& m, bool fresh) noexcept {
+  arch::set_stack_guard(guard_of(target));
+  os::set_current_g(target);
+  if (!fresh) restore_thread_state(target, m);
+}
+// On the resumed side: nothing is left to do, but for sanitizers.
+inline void arrive() noexcept {
+#if WEFT_ASAN || WEFT_TSAN
+  Goroutine* resumed = os::current_g();
+  arch::fiber_arrive(resumed->fiber);
+  arch::fiber_acquire(resumed);
+#endif
+}
+
+inline void runs_untraced(Processor& p, Goroutine* g) noexcept {
+  transition_untraced(g, GStatus::kRunnable, GStatus::kRunning);
+  p.counters.bump(Counter::kSwitches);
+  if (WEFT_LIKELY(g->last_p == p.id)) return;
+  g->last_p = static_cast<std::uint16_t>(p.id);
+  p.counters.bump(Counter::kMigrations);
+}
+
+// Leaves g for a goroutine or record whose context is ours. Returns on the resumed side: perhaps much later, perhaps on another
+// thread. Nothing is kept in registers meanwhile, not even g: the switch saves them for our callers, and we would have to save them once more.
+__attribute__((always_inline)) inline void switch_to(Goroutine* g, const Machine& m, Goroutine* target, void* context,
+                                                     bool fresh) noexcept {
+  save_thread_state(g, m);
+  WEFT_DELAY_SITE("switch.before_save");
+  lend_thread_to(target, m, fresh);
+  arch::fiber_leave(g->fiber, target->fiber, false);
+  weft_switch_context(reinterpret_cast<void**>(&g->sp), context, fresh);
+  arrive();
+}
+
+// The goroutine in the slot, if nothing comes before it and it has left its thread: then its context is ours. With a null context `next`
+// is what the slot held otherwise, if anything.
+struct Successor {
+  Runnable next;
+  void* context = nullptr;
+};
+__attribute__((always_inline)) inline Successor take_successor(const Goroutine* g, Processor& p) noexcept {
+  Successor successor;
+  if (WEFT_UNLIKELY((g->flags & kGSlowSwitch) != 0 || g->ready_at != 0 || !slot_is_first(p))) return successor;
+  successor.next = pick_slot(p);
+  Goroutine* target = successor.next.goroutine();
+  if (WEFT_UNLIKELY(!successor.next || successor.next.is_record() || (target->flags & kGSlowSwitch) != 0))
+    return successor;
+  successor.context = target->sp.load_acquire();  // pairs: goroutine.sp
+  if (WEFT_LIKELY(successor.context != nullptr)) {
+    p.tick.bump();
+    target->sp.store_relaxed(nullptr);  // ours now
+  }
+  return successor;
+}
+
+}  // namespace weft::sched

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+#include "sched/model/hooks.h"
+
+namespace weft::sched {
+
+Hooks hooks;
+
+}  // namespace weft::sched
