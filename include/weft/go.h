@@ -236,7 +236,7 @@ decltype(auto) run(const options& wanted, F&& f) {
       detail::refuse_empty(f, "run");
       detail::apply_options(wanted);
       using state_type = detail::task_state<result>;
-      task<result> main_task(detail::launch_task<state_type>(detail::prepare_task(sizeof(state_type)),
+      task<result> main_task(detail::launch_task<state_type>(detail::prepare_main_task(sizeof(state_type)),
                                                              detail::main_closure<F>{std::addressof(f)}));
       struct returned {
         ~returned() { detail::run_returned(); }

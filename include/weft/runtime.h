@@ -19,7 +19,7 @@ enum class policy_kind { classic, global, batch };
 struct options {
   int maxprocs = 0;  // 0: the CPUs this process may use (affinity, cgroup quota); changes are followed live
   policy_kind policy = policy_kind::classic;
-  std::size_t stack_size = 0;   // bytes; 0: 4 MiB, or 256 KiB where address space is scarce
+  std::size_t stack_size = 0;   // bytes; 0: 1 MiB (run(): 8 MiB), or 256 KiB where address space is scarce
   std::size_t max_threads = 0;  // 0: 10,000. At the cap, work waits for a thread; nothing fails
 };
 

@@ -331,7 +331,7 @@ WEFT_CASE(requests_where_goroutines_end) {
 // check: run WEFT_MAXPROCS=1 --case=overflow
 // check: exit SIGSEGV,SIGABRT
 // check: first-stderr fatal error: goroutine \d+: stack overflow
-// check: stderr limit (4096|256) KiB
+// check: stderr limit (8192|1024|256) KiB
 // check: stderr recurse
 WEFT_CASE(overflow) {
   weft::run([] { weft::spawn([] { return recurse(0); }).join(); });

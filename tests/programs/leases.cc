@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Every goroutine is treated as one that blocks its thread: it goes back to the user's code without its P after each wait, and gets one again at its next
-// call (src/sched/lease.h). Whatever waits must cope with that.
+// call (src/sched/core/lease.h). Whatever waits must cope with that.
 // test-timeout: 120
 // check: run WEFT_DEBUG=leases=always WEFT_MAXPROCS=1
 // check: stdout ^all sums are right

@@ -319,7 +319,7 @@ __attribute__((noinline)) int recurse(int depth) {
 }  // namespace
 // check: run --case=overflow
 // check: exit SIGSEGV,SIGABRT
-// check: stderr limit (4096|256) KiB
+// check: stderr limit (8192|1024|256) KiB
 // check: not-in asan tsan
 WEFT_CASE(overflow) {
   weft::run([] { std::printf("%d\n", recurse(0)); });
@@ -368,7 +368,7 @@ WEFT_CASE(without_affinity_and_names) {
   return 0;
 }
 
-// Locks of channels have become some M's own when the barrier by which others take them away is forbidden (sched/paced_barrier.cc).
+// Locks of channels have become some M's own when the barrier by which others take them away is forbidden (sched/bias/paced_barrier.cc).
 // check: run --case=without_barrier_from_now_on
 // check: stdout ^done$
 WEFT_CASE(without_barrier_from_now_on) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ps give their goroutines to each other all the time (src/sched/retreat.h): no goroutine is lost or waits for ever, and
+// Ps give their goroutines to each other all the time (src/sched/core/retreat.h): no goroutine is lost or waits for ever, and
 // a locked one stays on its thread.
 // test-timeout: 180
 // check: run WEFT_DEBUG=retreats=always WEFT_MAXPROCS=2

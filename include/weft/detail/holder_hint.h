@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The holder of a lock, for reports only (src/sched/wait_graph.h). It is known by the low half of its goroutine's id,
+// The holder of a lock, for reports only (src/sched/observe/wait_graph.h). It is known by the low half of its goroutine's id,
 // because ids are never used twice, while stacks and their addresses are. 0: a plain thread, or no holder. There is no
 // memory order: a report learns from the lock's state whether a hint means anything.
 //   One      A lock with a single holder keeps the hint in a word of its own: holder_hint.
@@ -14,7 +14,7 @@
 //            unlocks than has locked; then more holders are noted than there are.
 namespace weft::detail {
 
-// Offsets of Goroutine::id and ::reads (src/sched/goroutine.h).
+// Offsets of Goroutine::id and ::reads (src/sched/model/goroutine.h).
 inline constexpr std::size_t goroutine_id_offset = 56, goroutine_reads_offset = 168;
 
 // The current goroutine, as the address of its Goroutine; null: a plain thread. It is the first word of weft_current

@@ -51,6 +51,8 @@ struct prepared_task {
 };
 prepared_task prepare_task(std::size_t state_size);
 prepared_task prepare_task(const go_options& options, std::size_t state_size);
+// For run(): its goroutine has the stack of a main thread.
+prepared_task prepare_main_task(std::size_t state_size);
 void abandon_record(prepared_record prepared) noexcept;
 void launch_record(prepared_record prepared) noexcept;
 // Gives this id to the goroutine of an extended record.

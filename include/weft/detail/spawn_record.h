@@ -7,7 +7,7 @@ namespace weft::detail {
 
 // A goroutine that has not run yet: 64 bytes, no stack. Six words of closure live in it; larger ones on the heap.
 struct alignas(64) spawn_record {
-  std::uintptr_t link;  // free list, global queue: a tagged reference (sched/runnable.h)
+  std::uintptr_t link;  // free list, global queue: a tagged reference (sched/queue/runnable.h)
   std::int32_t entry;   // function that runs the closure, relative to spawn_anchor
   std::int32_t site;    // where it was spawned, relative to spawn_anchor; 0: unknown
   alignas(8) std::byte closure[48];

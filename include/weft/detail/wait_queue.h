@@ -8,7 +8,7 @@
 namespace weft::detail {
 
 // Storage for the lock and the list of waiters of a primitive (all zero: unlocked, empty). Their types are in
-// src/sched/wait_queue.h. The name is what reports call the primitive: a text that lives as long as the primitive,
+// src/sched/wait/wait_queue.h. The name is what reports call the primitive: a text that lives as long as the primitive,
 // usually a literal; null: none.
 struct wait_queue {
   constexpr wait_queue() noexcept = default;
