@@ -11,7 +11,6 @@
 #include "base/random.h"
 #include "os/clock.h"
 #include "sched/state/process_end.h"
-#include "sched/world/world.h"
 #include "weft/detail/countdown.h"
 #include "weft/detail/task_core.h"
 #include "weft/error.h"

@@ -12,7 +12,6 @@
 #include "sched/state/spawn.h"
 #include "sched/tracing/trace_points.h"
 #include "sched/wait/waiter.h"
-#include "sched/world/world.h"
 #include "weft/go.h"
 
 // Join.

@@ -71,10 +71,8 @@ struct OnTimer : ApiSimulation<Threads, true> {
   }
   // Not all at once: an entry is put back with a time to come, and the heap's time is the channel's.
   void fire_timers() override {
-    sched::RunnableList nobody;
-    const std::int64_t next = this->world.processor.timers.next_ns();
-    if (next != kForever) os::model_now_ns = std::max(os::model_now_ns, next);
-    this->world.processor.timers.run_due(os::model_now_ns, false, nobody);
+    this->advance_clock();
+    this->run_due_timers(os::model_now_ns);
   }
   void set(std::int64_t when) { static_cast<void>(detail::set_timer_chan(timer, when, period())); }
   void after() override {

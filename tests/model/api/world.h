@@ -28,10 +28,8 @@ class ApiSimulation : public Simulation<Threads + (HasClock ? 1 : 0)> {
   virtual void act(unsigned id) = 0;
   // Those of the clock: the time of whatever is pending has come.
   virtual void fire_timers() {
-    sched::RunnableList nobody;
-    const std::int64_t next = world.processor.timers.next_ns();
-    if (next != os::kForever) os::model_now_ns = std::max(os::model_now_ns, next);
-    world.processor.timers.run_due(os::kForever - 1, false, nobody);
+    advance_clock();
+    run_due_timers(os::kForever - 1);
   }
 
   void before() override {
@@ -54,6 +52,17 @@ class ApiSimulation : public Simulation<Threads + (HasClock ? 1 : 0)> {
   }
 
   sched::World world;
+
+ protected:
+  void advance_clock() {  // to the next timer, if that is still to come
+    const std::int64_t next = world.processor.timers.next_ns();
+    if (next != os::kForever) os::model_now_ns = std::max(os::model_now_ns, next);
+  }
+  void run_due_timers(std::int64_t now_ns) {
+    sched::DueSleepers sleepers;
+    world.processor.timers.run_due(now_ns, false, sleepers);
+    for (std::uint32_t i = 0; i < sleepers.count; ++i) sched::ready(sleepers.goroutines[i]);
+  }
 
  private:
   os::FutexTable futexes_;
