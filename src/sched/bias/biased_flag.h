@@ -4,20 +4,24 @@
 
 #include "base/check.h"
 
-// A flag that several threads may set and one does, who is told so: by CAS, or, while the flag is one M's own, by plain loads and stores of
-// that M, until another thread comes.
-//   Why         a select that waits for channels of which one M has the locks to itself is decided by that M, too: the CAS was the only locked
-//               operation left, 3 of 70 ns.
-//   Own         from the beginning, before others can see the flag, or never.
+// A flag that several threads may try to set. Exactly one succeeds, and its set() returns true. A shared flag is set by
+// CAS. A flag that is one M's own (biased) is set by plain loads and stores of that M, until another thread takes it.
+//   Why         A select that waits for channels whose locks are all biased to one M is also decided by that M. The CAS
+//               was the only locked operation left, 3 of 70 ns.
+//   Own         A flag gets its owner before other threads can see it, or never.
 //   Invariants  F1 owner_ goes from an M to kTaking to kNobody, and never back.
-//               F2 the owner reads and writes set_ plainly, inside its window and after it has seen there that the flag is still its own.
-//               F3 everybody else, and the owner later, uses CAS, after it has seen kNobody. Who wrote that had passed a heavy fence and seen the
-//               owner's window elsewhere: what the owner did in F2 is done, and it will do no more.
-//   Taking      as a biased lock's revocation (biased_lock.h, which has the argument for windows): the owner writes its window, then reads owner_;
-//               the taker writes kTaking, passes the heavy fence, then reads the window: one sees the other.
-//   Progress    a taker waits for a few instructions of the owner; others, and the owner, wait for the taker, who waits for nothing else.
-//   Cost        a barrier for each flag that is taken: only what is expected to be set by its owner should be its own, and no crowd that
-//               somebody else may want to set one after the other (select.cc).
+//               F2 The owner reads and writes set_ plainly, but only inside its window, and after it has seen there
+//                  that the flag is still its own.
+//               F3 All other threads use CAS, after they have seen kNobody. So does the former owner. The thread that
+//                  wrote kNobody had passed a heavy fence before, and had seen the owner's window elsewhere. So
+//                  everything the owner did under F2 is done, and it will do no more.
+//   Taking      works like the revocation of a biased lock (biased_lock.h has the argument for windows). The owner
+//               writes its window, then reads owner_. The taker writes kTaking, passes the heavy fence, then reads the
+//               window. So at least one of the two sees the other.
+//   Progress    A taker waits for a few instructions of the owner. The owner and the other threads wait for the taker,
+//               which waits for nothing else.
+//   Cost        Each flag that is taken from its owner costs a barrier. So a flag should have an owner only if that
+//               owner is expected to set it, and not if another thread may set many such flags in a row (select.cc).
 //   Model       tests/model/biased_flag_test.cc explores this file; stress: biased_flag_test.cc.
 namespace weft::sched {
 
@@ -27,11 +31,11 @@ class BiasedFlag {
   using Habit = typename Owner::Habit;
 
  public:
-  // Nobody else has seen the flag yet.
+  // No other thread has seen the flag yet.
   void give_to(const Owner& owner) noexcept { owner_.store_relaxed(owner.owns()); }
   bool is_own() const noexcept { return owner_.load_relaxed() != Owner::kNobody; }
 
-  // True: it was the caller who set it.
+  // True: this call has set it. False: another call had.
   __attribute__((always_inline)) bool set() noexcept {
     if (WEFT_LIKELY(owner_.load_acquire() == Owner::kNobody)) return set_shared();  // pairs: flag.owner
     return set_own();
@@ -63,7 +67,7 @@ class BiasedFlag {
   }
 
   __attribute__((noinline)) bool set_anothers() noexcept {
-    if (is_set()) return false;  // by its owner or anybody
+    if (is_set()) return false;  // by its owner or by another thread
     typename Owners::BackOff back_off;
     Habit habit = owner_.load_relaxed();
     if (Owner::is_biased(habit) && owner_.cas_acquire(habit, kTaking)) {  // pairs: flag.owner

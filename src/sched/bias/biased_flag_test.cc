@@ -53,7 +53,8 @@ TEST_F(BiasedFlagTest, a_thread_without_a_number_sees_that_its_owner_was_first) 
   on_another_thread(nullptr, [&] { EXPECT_FALSE(flag_.set()); });
 }
 
-// All threads try to set each of many flags at about the same time; each flag is another thread's own, or nobody's.
+// All threads try to set each of many flags at about the same time. Three of four flags have an owner, each another
+// one; the fourth has none.
 TEST_F(BiasedFlagTest, one_of_many_sets_it) {
   constexpr int kRounds = 300, kFlags = 64;
   struct Decided {
@@ -65,7 +66,7 @@ TEST_F(BiasedFlagTest, one_of_many_sets_it) {
   std::vector<std::thread> threads;
   for (unsigned id = 0; id < TestOwners::kThreads; ++id)
     threads.emplace_back([&, id] {
-      if (id + 1 < TestOwners::kThreads) TestOwners::current = &TestOwners::owners[id];  // the last one can own nothing
+      if (id + 1 < TestOwners::kThreads) TestOwners::current = &TestOwners::owners[id];  // the last thread owns nothing
       base::Random random(id + 1);
       for (int round = 0; round < kRounds; ++round) {
         if (id == 0) {
@@ -74,7 +75,7 @@ TEST_F(BiasedFlagTest, one_of_many_sets_it) {
             if (i % 4 != 3) decided[i].flag.give_to(TestOwners::owners[i % 4]);
         }
         meet.arrive_and_wait();
-        const std::uint32_t first = random.below(4);  // near each other, not in step
+        const std::uint32_t first = random.below(4);  // the threads are close to each other, not in step
         for (unsigned i = 0; i < kFlags; ++i) {
           Decided& one = decided[(i + first) % kFlags];
           if (one.flag.set()) ++one.firsts;

@@ -5,33 +5,46 @@
 #include "base/check.h"
 #include "sched/bias/lock_owner.h"
 
-// A spin lock that gets used to a thread: after a streak of uses by one M it is that M's own, which then takes it by plain loads and stores,
-// until another thread wants it.
-//   Why         most channels are used by goroutines of one P for long stretches, and a locked operation takes 5 to 9 ns, most of what an item
-//               through a buffered channel costs (20 -> 10 ns).
-//   Streak      counts what channels do most (unlock_counted). A use by another M begins a new one, and is a meeting (sharing_meter.h).
-//   Two bytes   taken_ is an ordinary spin lock's. A lock that becomes an M's own stays taken: whoever holds it holds mine_, too, which the
-//               owner takes and gives back like a lock of one thread. So nobody can mistake the one kind for the other.
-//   Invariants  B1 habit_ is written by who holds taken_: the holder if the lock is unbiased, the revoker if it is biased.
+// Biased lock: a spin lock that after a streak of uses by one M becomes that M's own. The M then locks it by plain
+// loads and stores, until another thread revokes the bias.
+//   Why         Most channels are used by goroutines of one P for long stretches. A locked operation takes 5 to 9 ns,
+//               which is most of the cost of an item through a buffered channel (20 ns with it, 10 ns without).
+//   Streak      counts the most frequent operations (those that end with unlock_counted). A use by another M begins a
+//               new streak, and is a meeting (sharing_meter.h).
+//   Two bytes   taken_ is the byte of an ordinary spin lock. A lock stays taken while it is biased: its owner locks and
+//               unlocks it by mine_, like a lock of one thread. So no thread can mistake one kind for the other.
+//   Invariants  B1 habit_ is written by the thread that has taken_: the holder if the lock is unbiased, the revoker if
+//                  it is biased.
 //               B2 biased => taken_. mine_ => biased.
-//               B3 mine_ is set by the owner only, inside its window, where it has seen revoking_ clear, habit_ its own and mine_ clear.
-//               B4 who unlocks is the thread that has locked: no goroutine moves in between (os::holds_any_rank() in park()). The owner's uses
-//               follow one another in that thread's own order; what it acquires of itself is for TSan, which tells its goroutines apart.
-//   Revocation  another thread sets revoking_, passes a heavy fence, waits until the owner's window is elsewhere and mine_ is clear; then
-//               taken_ is its own. The owner writes window, then reads revoking_; the revoker writes revoking_, then reads window: one sees the
-//               other. The owner's side needs no fence, for the heavy one is a barrier in every thread (os/process_barrier.h).
-//               A revoker that sees the window elsewhere, closed or at another lock, sees mine_ set by then (lock.window: both are releases), or
-//               the owner will see revoking_ and keep off; who sees revoking_ taken back sees habit_ changed (lock.revoked).
-//   One window  per M, not per lock: it is closed before the lock is held, so any number of locks may be held. (In the lock it would be wrong:
-//               a former owner that was interrupted between its look and its mark would wipe out the mark of the next owner.)
-//   Progress    whoever waits for a window waits for a few instructions of a thread that waits for nothing in it; whoever waits for a holder
-//               waits as for any spin lock. So the order of locks is all that deadlock freedom needs.
-//   Handlers    of signals take no such lock, none at all: they could have interrupted their thread inside its window, which they would close.
-//               The runtime's own do not, and users' may not call the runtime.
-//   Cost        a revocation takes a barrier of the process. Locks that change hands all the time become nobody's own, and cost what spin locks do
-//               (paced_barrier.h).
-//   Rejected    one word for owner and lock, taken by CAS: what was read before feeds the CAS, 3 ns for each lock that is nobody's own. Bias to a P
-//               instead of an M: who loses its P in the middle is still the thread it was.
+//               B3 Only the owner sets mine_. It does so inside its window, after it has seen there that revoking_ is
+//                  clear, habit_ names itself and mine_ is clear.
+//               B4 The thread that locks is the thread that unlocks: no goroutine moves in between (park() checks
+//                  os::holds_any_rank()). So the owner's uses follow one another in that thread's own order. Its
+//                  acquire of what it released itself is for TSan, which tells the goroutines of a thread apart.
+//   Revocation  The revoker sets revoking_, passes a heavy fence, and waits until the owner's window is elsewhere and
+//               mine_ is clear. Then taken_ belongs to the revoker.
+//               The owner writes window, then reads revoking_. The revoker writes revoking_, then reads window. So at
+//               least one of the two sees the other. The owner needs no fence, because the heavy fence is a barrier in
+//               every thread (os/process_barrier.h).
+//               When the revoker sees the window elsewhere (closed, or at another lock), there are two cases. The owner
+//               has left its window here: then the revoker sees mine_ if the owner has set it, because window is only
+//               written by releases (lock.window). Or the owner is still to come: then it sees revoking_ and stays off.
+//               A thread that sees revoking_ cleared again also sees the new habit_ (lock.revoked).
+//   One window  for each M, not for each lock. The M closes it before lock() returns, so it may hold any number of
+//               locks. A window inside the lock would be wrong: a former owner that is interrupted between its look at
+//               habit_ and its write of the window would later overwrite the window of the next owner.
+//   Progress    A thread that waits for a window waits for a few instructions of the owner, which waits for nothing in
+//               them. A thread that waits for a holder waits as for any spin lock. So the order of locks is all that
+//               freedom from deadlock needs.
+//   Handlers    Signal handlers take no lock of this class at all: a handler may have interrupted its thread inside its
+//               window, and would close that window. The runtime's own handlers take none, and users' handlers may not
+//               call the runtime.
+//   Cost        A revocation costs a barrier of the process. Locks that change hands all the time are not biased, and
+//               cost what spin locks cost (paced_barrier.h).
+//   Rejected    one word for owner and lock, taken by CAS: the CAS has to wait for the value that was read before, 3 ns
+//               for each unbiased lock.
+//               bias to a P instead of an M: a thread that loses its P inside its window or while it holds the lock
+//               would no longer be the owner, but it is still the same M.
 //   Model       tests/model/biased_lock_test.cc explores this file; stress: biased_lock_test.cc.
 namespace weft::sched {
 
@@ -56,7 +69,7 @@ class BiasedLock {
       taken_.store_release(false);  // pairs: lock.taken
     }
   }
-  // Few instructions, for others wait for them.
+  // Few instructions, because other threads wait for the lock meanwhile.
   __attribute__((always_inline)) void unlock_counted_unranked() noexcept {
     if (mine_.load_relaxed()) return mine_.store_release(false);  // pairs: lock.mine
     Owner* self = Owners::self();
@@ -69,9 +82,9 @@ class BiasedLock {
   }
 
   bool is_biased() const noexcept { return Owner::is_biased(habit_.load_relaxed()); }
-  // To the holder: whether it is its own.
+  // Asked by the holder: whether the lock is biased to it.
   bool is_own() const noexcept { return mine_.load_relaxed(); }
-  // Of one moment: somebody holds it, or is taking it away, rather than only owns it.
+  // A hint. True: a thread holds the lock or revokes its bias. False: the lock is free, or its owner does not hold it.
   bool seems_in_use() const noexcept {
     return revoking_.load_relaxed() || (is_biased() ? mine_.load_relaxed() : taken_.load_relaxed());
   }
@@ -99,7 +112,7 @@ class BiasedLock {
     Owners::note_wait(begin);
   }
 
-  // Keeps the lock for this thread, or gives it back.
+  // The caller holds the lock. Biases it to the calling thread, or unlocks it.
   __attribute__((noinline)) void end_own_streak(const Owner& self) noexcept {
     if (self.uses() != Owner::kNobody && Owners::may_rely())
       return habit_.store_release(self.owns());  // pairs: lock.habit
@@ -114,7 +127,8 @@ class BiasedLock {
     if (used_before) Owners::note_meeting();
   }
 
-  // False: it is not another thread's own any more, or somebody is at it.
+  // True: the caller holds the lock, which is unbiased now. False: the lock is no longer biased to another thread, or
+  // another thread is revoking the bias.
   bool revoke() noexcept {
     if (revoking_.exchange_acquire(true)) return false;  // pairs: lock.revoked
     const Owner* self = Owners::self();
@@ -140,7 +154,7 @@ class BiasedLock {
   template <class T>
   using Atom = typename Atomics::template atom<T>;
 
-  Atom<Habit> habit_{Owner::kNobody};  // the M that used it last (unlock_counted), or whose own it is
+  Atom<Habit> habit_{Owner::kNobody};  // the M that used it last (unlock_counted), or its owner
   Atom<std::uint8_t> streak_{0};       // its uses in a row
   Atom<bool> taken_{false};
   Atom<bool> mine_{false};

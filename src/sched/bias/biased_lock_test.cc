@@ -119,7 +119,8 @@ TEST_F(BiasedLockTest, a_thread_without_a_number_takes_it_away_and_never_owns_it
   EXPECT_EQ(TestOwners::revoked, 1);
 }
 
-// Threads use two locks, for a while alone or all at once, with and without counting, one inside the other in the order of their addresses.
+// Threads use two locks in bursts, each lock by itself or one inside the other (in the order of their addresses), with
+// and without counting.
 TEST_F(BiasedLockTest, is_held_by_one_thread_at_a_time_while_it_changes_owners) {
   struct Guarded {
     Lock lock;
@@ -130,7 +131,7 @@ TEST_F(BiasedLockTest, is_held_by_one_thread_at_a_time_while_it_changes_owners) 
   std::vector<std::thread> threads;
   for (unsigned id = 0; id < TestOwners::kThreads; ++id)
     threads.emplace_back([&, id] {
-      if (id + 1 < TestOwners::kThreads) TestOwners::current = &TestOwners::owners[id];  // the last one can own nothing
+      if (id + 1 < TestOwners::kThreads) TestOwners::current = &TestOwners::owners[id];  // the last thread owns nothing
       base::Random random(id + 1);
       long mine[2] = {0, 0};
       for (int burst = 0; burst < kBursts; ++burst) {

@@ -7,7 +7,7 @@
 
 namespace weft::sched {
 
-// A channel's.
+// The lock of a channel.
 struct ChannelLock : os::OfWaitList<BiasedLock<base::StdAtomics, MachineOwners>> {
   void unlock_counted() noexcept {
     os::note_rank_released(base::Rank::kWaitList);

@@ -5,7 +5,7 @@
 
 namespace weft::sched {
 
-// The calling thread as an owner of locks; null: it is no M. An M begins with its LockOwner (model/machine.h).
+// The calling thread as an owner of locks. Null: it is not an M. An M begins with its LockOwner (model/machine.h).
 inline LockOwner* current_lock_owner() noexcept { return reinterpret_cast<LockOwner*>(os::current_m()); }
 
 }  // namespace weft::sched

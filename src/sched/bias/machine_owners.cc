@@ -4,7 +4,7 @@
 namespace weft::sched {
 namespace {
 
-constexpr std::uint32_t kMostOwners = 4096;  // who comes later locks as others do
+constexpr std::uint32_t kMostOwners = 4096;  // an M with a higher number never owns a lock
 static_assert(kMostOwners <= LockOwner::kNumbers);
 
 constinit base::Atom<LockOwner*> owners[kMostOwners];
@@ -16,7 +16,8 @@ void MachineOwners::enroll(LockOwner& owner, std::uint32_t number) noexcept {
   if (number >= kMostOwners) return;
   owner.set_number(number);
   owners[number].store_release(&owner);  // pairs: lock.owner
-  if (number > last_owner.load_relaxed()) last_owner.store_relaxed(number);  // under the machines' lock; a hint for readers
+  // Under the machines' lock, so no other thread writes it; readers take it as a hint.
+  if (number > last_owner.load_relaxed()) last_owner.store_relaxed(number);
 }
 
 std::uint32_t MachineOwners::uses_of_all() noexcept {

@@ -2,10 +2,10 @@
 #pragma once
 #include <cstdint>
 
-// A meeting: this thread uses a lock that another M used last.
+// A meeting: the calling thread uses a lock that another M used last (rule/sharing_meter.h).
 namespace weft::sched {
 
-// Who wants to know of meetings (core/retreat.h). Set before the first thread starts.
+// The listener that is told of meetings (core/retreat.h). It is set before the first thread starts.
 struct MeetingWatch {
   void (*met)() noexcept;
   void (*waited)(std::uint64_t since_ticks) noexcept;  // for another thread's lock

@@ -13,12 +13,13 @@ namespace {
 #if WEFT_DEBUG_CHECKS
 constexpr std::int64_t kRest = 1, kPauseNs = 0;
 #else
-constexpr std::int64_t kRest = 128;  // after a barrier, so many times as long as it took
-// After something became somebody's own: eight times what the barrier will take.
+constexpr std::int64_t kRest = 128;  // pause after a barrier, in multiples of the time it took
+// 80 us after an object got an owner: eight times what the barrier to take it away costs (some 10 us).
 constexpr std::int64_t kPauseNs = 80'000;
 #endif
 
-// A barrier that took much longer than usual was interrupted, which says nothing about the next one.
+// The longest pause: 5 ms. A barrier that took much longer than usual was interrupted, which says nothing about the
+// next one.
 constexpr std::int64_t kMostRestNs = 5'000'000;
 
 constinit base::Atom<bool> enabled{false};
@@ -41,7 +42,7 @@ bool PacedBarrier::may_rely() noexcept {
 void PacedBarrier::heavy_fence() noexcept {
   const std::int64_t begin = os::now_ns();
   if (!os::process_barrier()) {
-    enabled.store_relaxed(false);  // forbidden since it was enabled: nobody relies on it any more
+    enabled.store_relaxed(false);  // a seccomp filter came later: no more objects get owners
     os::wait_instead_of_barrier();
   }
   const std::int64_t end = os::now_ns();

@@ -10,7 +10,8 @@
 #include "os/wait_list_lock.h"
 #include "sched/bias/lock_owner.h"
 
-// Owners for tests of biased_lock.h and biased_flag.h: the test's threads; each that has a number may own something.
+// Owners for tests of biased_lock.h and biased_flag.h: the threads of the test. Those that have a number may own locks
+// and flags.
 namespace weft::sched {
 
 struct TestOwners {

@@ -7,14 +7,15 @@
 
 namespace weft::sched {
 
-// A timer heap's: most of the time the M that has its P uses it alone, to start timers and to stop them.
+// The lock of a timer heap. Most of the time only the M that has the heap's P uses it, to start and to stop timers.
 class TimerLock {
  public:
   void lock() noexcept {
     os::note_rank_taken(base::Rank::kTimers);
     lock_nested();
   }
-  // False: somebody is at work there. From another M that only owns it, it is taken away: who tries has seen that timers are due.
+  // False: another thread holds the lock. If another M owns it without holding it, its bias is revoked, because the
+  // caller has seen that timers are due.
   bool try_lock() noexcept {
     if (!lock_.try_lock_unranked()) {
       if (lock_.seems_in_use()) return false;
@@ -27,7 +28,7 @@ class TimerLock {
     os::note_rank_released(base::Rank::kTimers);
     unlock_nested();
   }
-  // For the place that holds two, and says why that cannot go wrong.
+  // Without the check of ranks, for TimerHeap::adopt(): it holds two of these locks, and says why that cannot deadlock.
   void lock_nested() noexcept { lock_.lock_unranked(); }
   void unlock_nested() noexcept { lock_.unlock_counted_unranked(); }
 

@@ -6,15 +6,23 @@
 #include "base/cache_line.h"
 
 // Idle processors and spinners in one word.
-//   Job         a lock-free stack of idle Ps (seed A's replacement of mcpu/mcpumax) whose count, and the number of spinning
-//               Ms, change together with it: "is a P idle and nobody looking?" is one load, "take it" one CAS.
-//   Layout      bits 0-10 head of the stack + 1 (0: empty), 11-21 idle Ps, 22-32 spinning Ms, 33 the last spinner sleeps
-//               (passive), 34 it sleeps suppressed: stealing proved worthless, 35-63 version (against ABA).
+//   Job         A lock-free stack of idle Ps (it replaces mcpu/mcpumax of Go's first scheduler). The number of idle Ps
+//               and the number of spinning Ms change together with it: "is a P idle while no M spins?" is one load,
+//               "take it" is one CAS.
+//   Layout      bits 0-10   head of the stack + 1 (0: empty)
+//               bits 11-21  number of idle Ps
+//               bits 22-32  number of spinning Ms
+//               bit  33     passive: the last spinner sleeps
+//               bit  34     suppressed: it sleeps because its steals proved worthless
+//               bits 35-63  version (against ABA)
 //   Invariants  W1 spinning <= maxprocs.
-//               W2 (rule I2) the last spinner leaves only by finding work, or by a CAS that shows every other P idle. So
-//                  whoever puts work where only its own P finds it at once needs no fence: a busy P always has a spinner
-//                  beside it, or no P is idle.
-//   Orders      all changes are seq_cst: submit {publish work; full fence; load} -- retire {change; full fence; rescan}.
+//               W2 The last spinner leaves only with work it found, or by a CAS that shows every other P idle. So
+//                  beside a busy P there is a spinner, or no P is idle. The putter relies on that: a thread that puts
+//                  work where only its own P finds it at once needs no fence and wakes no other thread.
+//                  Exception: a P whose M went into a call may become idle without a spinner. sysmon covers that
+//                  (sysmon.cc, look_at_slot).
+//   Orders      All changes are seq_cst:
+//               submit {publish work; full fence; load} -- retire {change; full fence; rescan}.
 namespace weft::sched {
 
 inline constexpr std::uint32_t kMaxProcessors = 1024;
@@ -29,7 +37,7 @@ struct IdleView {
   static constexpr std::uint64_t kOneIdle = 1ull << kIdleShift, kOneSpin = 1ull << kSpinShift,
                                  kOneVersion = 1ull << kVersionShift;
 
-  // Nobody idle, nobody spinning: the common case under load, one test.
+  // No P is idle and no M spins: the common case under load, found by one test.
   bool quiet() const noexcept { return (bits & (kOneVersion - 1)) == 0; }
   std::uint32_t idle() const noexcept { return static_cast<std::uint32_t>((bits >> kIdleShift) & kFieldMask); }
   std::uint32_t spinning() const noexcept { return static_cast<std::uint32_t>((bits >> kSpinShift) & kFieldMask); }
@@ -43,10 +51,11 @@ class IdleWord {
  public:
   static constexpr std::int32_t kNone = -1;
 
-  // No order: a hint for callers that have not published anything, or that have just executed a full fence.
+  // A relaxed load: a hint for callers that have published nothing, or that have just executed a full fence.
   IdleView look() const noexcept { return {word_.load_relaxed()}; }
 
-  // Takes an idle P and makes its future M a spinner, unless somebody is spinning already (A30). kNone: nothing to do.
+  // Takes an idle P and counts its future M as a spinner, unless an M spins already (A30: one spinner suffices). kNone:
+  // no M need be woken.
   std::int32_t pop_for_new_spinner() noexcept {
     return pop([](IdleView view) { return view.idle() > 0 && view.spinning() == 0; }, IdleView::kOneSpin);
   }
@@ -54,13 +63,13 @@ class IdleWord {
   std::int32_t pop() noexcept {
     return pop([](IdleView view) { return view.idle() > 0; }, 0);
   }
-  // Takes an idle P for an M that goes on looking for work.
+  // Takes an idle P for an M that goes on looking for work as a spinner.
   std::int32_t pop_spinning() noexcept {
     return pop([](IdleView view) { return view.idle() > 0; }, IdleView::kOneSpin);
   }
 
-  // The caller owns P `index` and gives it up. With `spinning` it leaves the spinners too, and is refused (false) if it is
-  // the last of them while another P is busy (W2).
+  // The caller owns P `index` and gives it up. With `spinning` it also stops being a spinner. False: refused, because
+  // it is the last spinner and another P is busy (W2).
   bool push(std::uint32_t index, bool spinning, std::uint32_t maxprocs) noexcept {
     std::uint64_t bits = word_.load_relaxed();  // the CAS validates it
     for (;;) {
@@ -73,7 +82,8 @@ class IdleWord {
     }
   }
 
-  // W1 with the soft bound: at most half of the busy Ps spin (maxprocs 1: never).
+  // Keeps W1 by a tighter bound: false when half or more of the Ps that are not idle spin already. With maxprocs 1 no M
+  // spins.
   bool try_start_spinning(std::uint32_t maxprocs) noexcept {
     std::uint64_t bits = word_.load_relaxed();  // the CAS validates it
     for (;;) {
@@ -82,14 +92,16 @@ class IdleWord {
       if (word_.cas_seq_cst(bits, bits + IdleView::kOneSpin)) return true;  // pairs: idle.word
     }
   }
-  // The state before: the caller asks it whether it was the last spinner and a P is idle (A22).
+  // Returns the state before. By it the caller sees whether it was the last spinner while a P is idle: then it wakes
+  // another spinner (A22: replace last spinner).
   IdleView stop_spinning() noexcept { return {word_.fetch_add_seq_cst(0 - IdleView::kOneSpin)}; }  // pairs: idle.word
 
   IdleView set_passive(bool suppressed) noexcept {
     return {word_.fetch_or_seq_cst(IdleView::kPassive | (suppressed ? IdleView::kSuppressed : 0))};  // pairs: idle.word
   }
   void lift_suppression() noexcept { word_.fetch_and_seq_cst(~IdleView::kSuppressed); }  // pairs: idle.word
-  // True: this call cleared it, so the caller (or the sleeper itself) is the one that wakes the passive spinner.
+  // True: this call cleared the mark, so its caller wakes the passive spinner, or is that spinner. At most one caller
+  // gets true for each set_passive().
   bool clear_passive() noexcept {
     constexpr std::uint64_t kBoth = IdleView::kPassive | IdleView::kSuppressed;
     return IdleView{word_.fetch_and_seq_cst(~kBoth)}.passive();  // pairs: idle.word

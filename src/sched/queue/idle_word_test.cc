@@ -104,7 +104,7 @@ TEST(IdleWord, fields_do_not_run_into_each_other) {
   EXPECT_EQ(word.look().idle(), kMaxProcessors);
   EXPECT_EQ(word.look().spinning(), kMaxProcessors / 2);
   EXPECT_TRUE(word.look().passive() && word.look().suppressed());
-  // The version wraps without touching its neighbours.
+  // The version counts up without touching the other fields.
   for (int i = 0; i < 1'000'000; ++i) ASSERT_TRUE(word.push(static_cast<std::uint32_t>(word.pop()), false, kMaxProcessors));
   EXPECT_EQ(word.look().idle(), kMaxProcessors);
   EXPECT_EQ(word.look().spinning(), kMaxProcessors / 2);

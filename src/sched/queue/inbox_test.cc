@@ -30,7 +30,7 @@ TEST(Inbox, gives_back_in_the_order_of_sending_and_is_empty_then) {
   EXPECT_FALSE(inbox.empty());
   std::vector<Item*> taken;
   inbox.take([&](Item* item) {
-    item->next = &items[0];  // the link is the taker's
+    item->next = &items[0];  // the taker may use the link for something else
     taken.push_back(item);
   });
   EXPECT_EQ(taken, (std::vector<Item*>{&items[0], &items[1], &items[2]}));

@@ -12,9 +12,10 @@
 namespace weft::sched {
 
 // The global run queue: work of no particular P (overflow, plain threads, timers without a P).
-//   Owned by  lock_ (Rank::kInject). size_ may be read without it: a hint, re-read after a full fence where it decides.
-//   Order     what came one by one in a list, what overflowed in bundles, each first in, first out. They take turns: neither waits
-//             for all of the other.
+//   Owned by  lock_ (Rank::kInject). size_ may be read without the lock, as a hint. A caller that decides something by
+//             it reads it again after a full fence.
+//   Order     Runnables that came one by one are in a list, those that overflowed from a P are in bundles. Each of the
+//             two is first in, first out. pop() takes from them in turns, so neither waits for all of the other.
 class InjectQueue {
  public:
   void push(Runnable runnable) noexcept {
@@ -39,7 +40,7 @@ class InjectQueue {
     publish_size();
   }
 
-  // Up to `limit` of the oldest.
+  // Takes up to `limit` of the oldest.
   std::size_t pop(Runnable* out, std::size_t limit) noexcept {
     if (size_.load_acquire() == 0) return 0;  // pairs: inject.size
     std::lock_guard guard(lock_);
@@ -56,7 +57,7 @@ class InjectQueue {
     pop(&one, 1);
     return one;
   }
-  // Under the lock: nobody takes one meanwhile. In no order.
+  // Visits in no particular order, under the lock: no thread takes a runnable meanwhile.
   template <class Visit>
   void for_each(Visit&& visit) {
     std::lock_guard guard(lock_);
@@ -97,7 +98,7 @@ class InjectQueue {
   RunnableList list_;
   RunnableBundle* bundles_ = nullptr;  // a ring
   std::size_t bundle_room_ = 0, first_bundle_ = 0, bundle_count_ = 0;
-  std::size_t bundled_ = 0;  // runnables in all of them
+  std::size_t bundled_ = 0;  // runnables in all bundles
   bool bundles_first_ = false;
   base::Atom<std::size_t> size_{0};
 };

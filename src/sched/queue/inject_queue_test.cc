@@ -12,7 +12,7 @@
 namespace weft::sched {
 namespace {
 
-// Runnables of both kinds, told apart by their number.
+// Runnables of both kinds (goroutines and records), identified by their number.
 class Items {
  public:
   explicit Items(std::size_t count) : records_(count), goroutines_(count) {}

@@ -108,7 +108,7 @@ TEST_F(NextSlotTest, who_finds_it_empty_or_thinks_better_of_it_takes_nothing) {
 }
 
 TEST_F(NextSlotTest, gives_what_was_in_it_for_something_else) {
-  for (int i = 0; i < 10; ++i) {  // open and closed
+  for (int i = 0; i < 10; ++i) {  // the slot is open at first, then closed
     slot_.put(&item_);
     EXPECT_EQ(slot_.replace(&other_), &item_);
     EXPECT_EQ(slot_.take(), &other_);
@@ -136,7 +136,8 @@ TEST_F(NextSlotTest, a_thief_gives_up_on_an_owner_that_does_not_leave_its_window
   use(10);
 }
 
-// Two threads own it in turns, two others rob it. Who takes an item counts it there: each counts once in the end.
+// Two threads own the slot in turns, two others rob it. The thread that takes an item adds one to it. In the end each
+// item is 1.
 TEST_F(NextSlotTest, gives_each_item_once_while_it_is_opened_and_closed_and_changes_its_owner) {
   constexpr long kOpenings = 5'000;
   constexpr std::uint32_t kTurn = 40;

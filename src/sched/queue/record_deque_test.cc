@@ -35,7 +35,7 @@ TEST(RecordDeque, is_empty_for_all_when_empty) {
     EXPECT_EQ(deque.steal(), 0);
     EXPECT_EQ(deque.peek(), 0);
     EXPECT_EQ(deque.size(), 0);
-    ASSERT_TRUE(deque.push(7));  // and one that was emptied is as good as a new one
+    ASSERT_TRUE(deque.push(7));  // a deque that was emptied is as good as a new one
     EXPECT_EQ(round % 2 == 0 ? deque.pop() : deque.steal(), 7);
   }
 }
@@ -65,8 +65,8 @@ TEST(RecordDeque, overflow_takes_the_older_half_in_order) {
   EXPECT_TRUE(deque.empty());
 }
 
-// Thieves may take any number of records after push() has found the deque full and before the owner moves half of it away:
-// it used to move what was no longer there, and records ran twice.
+// Thieves may take any number of records after push() has found the deque full and before the owner moves half of it
+// away. The owner used to move records that were no longer there, so they ran twice.
 TEST(RecordDeque, overflow_leaves_alone_what_thieves_have_taken_since_it_was_full) {
   for (int stolen = 1; stolen <= 8; ++stolen) {
     RecordDeque<int, 8> deque;
@@ -82,7 +82,7 @@ TEST(RecordDeque, overflow_leaves_alone_what_thieves_have_taken_since_it_was_ful
   }
 }
 
-// The owner pushes, pops and overflows; thieves steal; in the end each item was taken by exactly one.
+// The owner pushes, pops and overflows; thieves steal. In the end each item was taken by exactly one thread.
 TEST(RecordDeque, hands_out_each_record_once_under_load) {
   constexpr int kItems = 200'000, kThieves = 3;
   RecordDeque<int, 16> deque;
@@ -109,7 +109,7 @@ TEST(RecordDeque, hands_out_each_record_once_under_load) {
     }
     if (item % 3 == 0)
       if (const int newest = deque.pop()) taken[static_cast<std::size_t>(newest)].fetch_add(1);
-    if (item % 1024 == 0) std::this_thread::yield();  // on one core the thieves would never see anything
+    if (item % 1024 == 0) std::this_thread::yield();  // without it, thieves on a single core would never run
   }
   while (const int rest = deque.pop()) taken[static_cast<std::size_t>(rest)].fetch_add(1);
   over = true;

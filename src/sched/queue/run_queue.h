@@ -7,15 +7,18 @@
 #include "base/cache_line.h"
 
 // The FIFO ring of started goroutines of one P.
-//   Job         one owner pushes at the tail and pops at the head; any number of thieves take half from the head.
-//   Invariants  R1 head <= tail <= head + Capacity (as distances; the counters wrap).
-//               R2 an entry in [head, tail) is owned by whoever moves head over it, and head moves only by CAS: exactly once.
-//               R3 the owner never writes an entry that a thief may still be reading: slot tail is written only when
-//                  tail - head < Capacity with head loaded (acquire), and a thief that read older entries then fails its CAS.
+//   Job         The owner pushes at the tail and pops at the head. Any number of thieves take half from the head.
+//   Invariants  R1 head <= tail <= head + Capacity (as distances, because the counters wrap).
+//               R2 The thread that moves head over an entry in [head, tail) owns that entry. head moves only by CAS, so
+//                  this happens exactly once for each entry.
+//               R3 The owner overwrites no entry that a thief can still take. It writes slot tail only when
+//                  tail - head < Capacity, with head loaded by acquire. A thief that read the entry's old content then
+//                  fails its CAS.
 //   Orders      push: entry relaxed, tail release   -- pop_half: tail acquire, entries relaxed   (run_queue.tail)
 //               pop, pop_half: head CAS release     -- push: head acquire                        (run_queue.head)
-//   Rejected    owner pops without CAS: no gain was measurable, also not when there is one P and hence no thief (a yield of two gained
-//               1 ns of 15, a ping-pong lost as much to the branch). Private batches: none either.
+//   Rejected    pops of the owner without CAS: no gain was measurable, not even with one P and hence no thief (a yield
+//               of two goroutines gained 1 ns of 15 ns, a ping-pong lost as much to the branch).
+//               private batches of the owner: no gain was measurable either.
 namespace weft::sched {
 
 template <class T, std::uint32_t Capacity, class Atomics = base::StdAtomics>
@@ -44,12 +47,13 @@ class RunQueue {
     }
   }
 
-  // Anybody. Takes ceil(n/2) of the n oldest, at most `limit`, into out; 0: empty, or another thief was faster.
+  // Any thread. Takes the oldest ceil(n/2) of n entries, at most `limit`, into out. 0: empty, or another thread was
+  // faster.
   std::uint32_t pop_half(T* out, std::uint32_t limit) noexcept {
     std::uint32_t head = head_.load_acquire();        // pairs: run_queue.head
     const std::uint32_t tail = tail_.load_acquire();  // pairs: run_queue.tail
     std::uint32_t count = tail - head;
-    if (count > Capacity) return 0;  // head and tail of different moments: the caller comes again
+    if (count > Capacity) return 0;  // head and tail were read at different moments: the caller tries again
     count -= count / 2;
     if (count > limit) count = limit;
     if (count == 0) return 0;
@@ -57,7 +61,7 @@ class RunQueue {
     return head_.cas_acq_rel(head, head + count) ? count : 0;  // pairs: run_queue.head
   }
 
-  // Owner: the n-th entry from the head, without taking it (prefetching). T{}: not there.
+  // Owner: the n-th entry from the head, without taking it (used for prefetching). T{}: there is no such entry.
   T peek(std::uint32_t n) const noexcept {
     const std::uint32_t position = head_.load_relaxed() + n;  // may be stale: only a hint
     return tail_.load_relaxed() - position - 1 < Capacity ? slots_[position % Capacity].load_relaxed() : T{};
@@ -67,7 +71,7 @@ class RunQueue {
     const std::uint32_t head = head_.load_relaxed();  // a snapshot; may be stale
     const std::uint32_t tail = tail_.load_relaxed();
     const std::uint32_t length = tail - head;
-    return length > Capacity ? 0 : length;  // head was read before a wrap of both: treat as in motion
+    return length > Capacity ? 0 : length;  // both counters moved on after head was read: the size is not known
   }
   bool empty() const noexcept { return head_.load_relaxed() == tail_.load_relaxed(); }
 
@@ -83,8 +87,8 @@ class RunQueue {
   template <class U>
   using Atom = typename Atomics::template atom<U>;
 
-  alignas(base::kCacheLine) Atom<std::uint32_t> head_{0};  // thieves and owner
-  alignas(base::kCacheLine) Atom<std::uint32_t> tail_{0};  // owner writes
+  alignas(base::kCacheLine) Atom<std::uint32_t> head_{0};  // written by thieves and the owner
+  alignas(base::kCacheLine) Atom<std::uint32_t> tail_{0};  // written by the owner
   alignas(base::kCacheLine) Atom<T> slots_[Capacity];
 };
 

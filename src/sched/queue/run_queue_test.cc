@@ -88,7 +88,8 @@ TEST(RunQueue, counters_may_wrap) {
   EXPECT_EQ(next_out, next_in);
 }
 
-// The owner never lets it run empty; whoever looks must never think so (a retiring M would go to sleep beside work).
+// The owner never lets the queue run empty, so no other thread may ever see it empty: a retiring M would go to sleep
+// beside work.
 TEST(RunQueue, is_never_seen_empty_while_it_holds_one) {
   RunQueue<int, 4> queue;
   queue.start_counters_at(kNearWrap);
@@ -102,7 +103,7 @@ TEST(RunQueue, is_never_seen_empty_while_it_holds_one) {
       moves.fetch_add(1, std::memory_order_relaxed);
     }
   });
-  // On a busy machine the two may take turns for long: until both have done their part.
+  // On a busy machine only one of the two threads may run for a long time. So loop until both have done their part.
   for (std::uint64_t looks = 0; looks < 100'000 || moves < 100'000; ++looks) {
     if (queue.empty()) {
       ADD_FAILURE() << "empty at look " << looks;
@@ -140,7 +141,7 @@ void hammer(std::uint32_t counters_at) {
         last_own = own;
         take(own);
       }
-    if (item % 256 == 0) std::this_thread::yield();  // on one core the thieves would never see anything
+    if (item % 256 == 0) std::this_thread::yield();  // without it, thieves on a single core would never run
   }
   while (const int rest = queue.pop()) take(rest);
   over = true;

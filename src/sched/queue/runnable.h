@@ -11,7 +11,7 @@ namespace weft::sched {
 struct Goroutine;
 using SpawnRecord = weft::detail::spawn_record;
 
-// What run queues hold: a started goroutine, or the record of one that has not run yet. One word.
+// The element of run queues, one word: a started goroutine, or the record of a goroutine that has not run yet.
 class Runnable {
  public:
   constexpr Runnable() noexcept = default;
@@ -27,7 +27,7 @@ class Runnable {
   explicit operator bool() const noexcept { return bits_ != 0; }
   bool operator==(const Runnable&) const noexcept = default;
   bool is_record() const noexcept { return (bits_ & kRecord) != 0; }
-  bool has_extra() const noexcept { return (bits_ & kExtra) != 0; }  // the record's first word names a SpawnExtra
+  bool has_extra() const noexcept { return (bits_ & kExtra) != 0; }  // its closure's first word points to a SpawnExtra
   Goroutine* goroutine() const noexcept { return reinterpret_cast<Goroutine*>(bits_); }
   SpawnRecord* record() const noexcept { return reinterpret_cast<SpawnRecord*>(bits_ & ~(kRecord | kExtra)); }
   std::uintptr_t bits() const noexcept { return bits_; }
@@ -37,7 +37,8 @@ class Runnable {
   std::uintptr_t bits_ = 0;
 };
 
-// The intrusive link of what a Runnable names: both kinds keep one word for it, a goroutine its second (checked in goroutine.h).
+// The intrusive link of a goroutine or record. Both kinds keep one word for it. A goroutine's is its second word
+// (checked in goroutine.h).
 inline constexpr std::size_t kGoroutineLinkOffset = 8;
 inline std::uintptr_t& link_of(Runnable runnable) noexcept {
   return runnable.is_record() ? runnable.record()->link
@@ -49,7 +50,7 @@ struct RunnableLinks {  // for Inbox
   static void set_next(Runnable runnable, Runnable next) noexcept { link_of(runnable) = next.bits(); }
 };
 
-// A FIFO chain through those links; moves in O(1).
+// A FIFO chain through those links. append() takes O(1).
 class RunnableList {
  public:
   bool empty() const noexcept { return size_ == 0; }

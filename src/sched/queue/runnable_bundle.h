@@ -7,9 +7,10 @@
 
 namespace weft::sched {
 
-// Many runnables in their order, in as many chains as a core can wait for cache lines at once: element i is in chain i % kLanes.
-// Walking one long chain would fetch each element from memory after the one before it. (Bursts of a million goroutines, whose
-// records lie about in 64 MB: 127 ns each with one chain, 45 with eight and the look-ahead of record_pool.h.)
+// Many runnables in FIFO order, kept in kLanes chains: element i is in chain i % kLanes.
+//   Why  In one long chain, each fetch of an element from memory has to wait for the one before it. With kLanes chains
+//        a core waits for that many cache lines at once. (Bursts of a million goroutines, whose records are scattered
+//        over 64 MB: 127 ns each with one chain, 45 ns with eight chains and the look-ahead of record_pool.h.)
 class RunnableBundle {
  public:
   static constexpr std::uint32_t kLanes = 8;
@@ -23,14 +24,14 @@ class RunnableBundle {
   bool empty() const noexcept { return size_ == 0; }
   std::uint32_t size() const noexcept { return size_; }
 
-  // In no order.
+  // In no particular order.
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (Runnable one : lanes_)
       for (; one; one = Runnable::from_bits(link_of(one))) visit(one);
   }
 
-  // The oldest; not empty.
+  // Takes the oldest. The bundle must not be empty.
   Runnable pop() noexcept {
     Runnable& lane = lanes_[next_];
     const Runnable front = lane;

@@ -5,7 +5,8 @@
 
 namespace weft::sched {
 
-// All of 0..n-1 once each, from a random start in steps of a random number coprime to n: no list to shuffle.
+// Visits each of 0..n-1 once, from a random start, in steps of a random number coprime to n. So there is no list to
+// shuffle.
 class VictimOrder {
  public:
   VictimOrder(std::uint32_t n, std::uint64_t random) noexcept : n_(n), left_(n) {

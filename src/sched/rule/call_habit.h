@@ -2,8 +2,8 @@
 #pragma once
 #include <cstdint>
 
-// What is known of a goroutine's blocking calls (handoff.h): 0: they were short, or nothing is known. From kLongCallSuspected on,
-// calls are timed. Above it, the next call is predicted to be long.
+// What is known of a goroutine's blocking calls (handoff.h), as a number. 0: they were short, or nothing is known. From
+// kLongCallSuspected on, its calls are timed. Above it, the next call is predicted to be long.
 namespace weft::sched {
 
 inline constexpr std::uint8_t kLongCallSuspected = 1, kLongCallsMax = 3;

@@ -2,15 +2,18 @@
 #pragma once
 #include <cstdint>
 
-// Finds goroutines that block their thread in a system call they did not announce. One for each P, looked through by sysmon.
-//   Suspect   Others wait, and since the last look, a millisecond ago at least or without a dispatch, its thread has had the CPU for less than half
-//             of the time.
-//   Probe     Then it dispatches nothing and its CPU clock stands still for kStillNs more: the thread sleeps, or the kernel runs another one on its CPU. Only the thread itself can
-//             tell: a signal asks it (preempt.h). A goroutine that computes is not asked for anything else.
-//   Price     The CPU clock of another thread costs 200 ns, an extra look 20 us. Computing goroutines cost neither an extra look nor a signal. On a busy
-//             machine, where threads stand still because others run, the pause between two probes of a P doubles up to kLongestPauseNs until one has
-//             found a sleeper.
-//   Rejected  /proc/self/task/T/stat and syscall (1 to 2 us, formatted text), schedstat (cannot tell asleep from preempted).
+// Finds goroutines that block their thread in a system call they did not announce. There is one watch for each P, and
+// sysmon looks at it.
+//   Suspect   a P beside which work waits, and whose thread had the CPU for less than half of the time since the last
+//             sample. That sample is at least 1 ms old, or the P has dispatched nothing since.
+//   Probe     when the suspect then dispatches nothing, and its thread's CPU clock stands still, for kStillNs more. The
+//             thread sleeps, or the kernel runs another thread on its CPU. Only the thread itself can tell which, so it
+//             is asked by a signal (preempt.h). The signal asks nothing else of a goroutine that computes.
+//   Price     Reading the CPU clock of another thread costs 200 ns, an extra look 20 us. Goroutines that compute cause
+//             neither an extra look nor a signal. On a busy machine threads stand still because others run. So the
+//             pause between two probes of a P doubles, up to kLongestPauseNs, until a probe has found a sleeper.
+//   Rejected  /proc/self/task/T/stat and syscall: 1 to 2 us, and formatted text.
+//             schedstat: it cannot tell a thread that sleeps from one that is preempted.
 namespace weft::sched {
 
 class PlainCallWatch {
@@ -20,17 +23,17 @@ class PlainCallWatch {
 
   enum class Advice : std::uint8_t { kNothing, kLookAgainSoon, kProbe };
 
-  // At each look while the P runs. others_wait() says whether anybody needs the P; cpu_time() is the CPU time of its thread in ns, negative if
-  // that is not to be known.
+  // At each look while the P runs. others_wait() says whether work waits for a P. cpu_time() is the CPU time of the P's
+  // thread in ns, negative if it cannot be read.
   template <class OthersWait, class CpuTime>
   Advice look(std::uint32_t tick, std::int64_t now, OthersWait others_wait, CpuTime cpu_time) noexcept {
     const bool moved = tick != tick_;
     tick_ = tick;
     const bool window_is_short = now - sampled_ns_ < kSampleAfterNs;
-    if (moved && !suspected_ && window_is_short) return Advice::kNothing;  // dispatches: judged once a millisecond
+    if (moved && !suspected_ && window_is_short) return Advice::kNothing;  // it dispatches: judged once a millisecond
     if (now < next_probe_ns_ || !others_wait()) {
       suspected_ = false;
-      if (!window_is_short) sample(now, cpu_time());  // to compare with next time
+      if (!window_is_short) sample(now, cpu_time());  // the next look compares with it
       return Advice::kNothing;
     }
     const std::int64_t cpu = cpu_time(), used = cpu - cpu_ns_, passed = now - sampled_ns_;
@@ -46,7 +49,7 @@ class PlainCallWatch {
     return suspected_ ? Advice::kLookAgainSoon : Advice::kNothing;
   }
 
-  // A probe has found a sleeper: probing pays.
+  // A probe has found a sleeper, so probing pays: back to the shortest pause.
   void succeeded() noexcept {
     pause_ns_ = kShortestPauseNs;
     next_probe_ns_ = 0;

@@ -9,7 +9,7 @@ namespace {
 using Advice = PlainCallWatch::Advice;
 constexpr std::int64_t kUs = 1'000, kMs = 1'000'000;
 
-// A P as sysmon sees it: its last dispatch, its thread's CPU time, and how often that clock was read.
+// A P as sysmon sees it: its last dispatch and its thread's CPU time. Counts how often that CPU clock was read.
 struct Seen {
   PlainCallWatch watch;
   std::uint32_t tick = 1;
@@ -50,7 +50,7 @@ TEST(PlainCallWatch, believes_a_clock_that_moves_again) {
   EXPECT_EQ(p.look_after(PlainCallWatch::kStillNs, PlainCallWatch::kStillNs), Advice::kNothing) << "computes now";
 }
 
-// Short calls in turn: the P dispatches something between any two looks, but its thread hardly uses the CPU.
+// One short call after the other: the P dispatches between any two looks, but its thread hardly uses the CPU.
 TEST(PlainCallWatch, suspects_those_that_dispatch_and_sleep_in_turn) {
   Seen p;
   p.look_after(0, 0);
@@ -75,7 +75,7 @@ TEST(PlainCallWatch, asks_nobody_who_dispatches_and_computes_or_whom_nobody_wait
   for (int i = 0; i < 100; ++i) EXPECT_EQ(p.look_after(5 * kMs, 0), Advice::kNothing);
 }
 
-// The kernel runs others on the CPUs: threads stand still without sleeping.
+// The kernel runs other threads on the CPUs, so the P's thread stands still without sleeping.
 TEST(PlainCallWatch, probes_ever_more_seldom_until_one_succeeds) {
   const auto probes_in = [](Seen& p, std::int64_t time) {
     int probes = 0;

@@ -3,25 +3,27 @@
 #include <algorithm>
 #include <cstdint>
 
-// Was it right that a P retreated? sharing_meter.h only suspects so, because what a meeting costs differs between machines and
-// programs by a factor of ten. So each retreat is a trial, judged by what goroutines get done.
-//   Measure  Uses of channels per second by all Ms: with the P, for at least kBeforeNs before it retreats; without it, for
-//            kAfterNs, from kSettleNs after it retreated on (biases of locks have been revoked and given anew by then).
-//   Verdict  The P comes back at once if the program did more than 1.25 times as much with it. A second core that brings less
-//            costs more than 1.6 times the CPU time for the same work.
-//   Pause    After a trial that was wrong no P retreats for kPauseNs, doubled each time up to kLongestPauseNs: a wrong trial
-//            costs less than a millisecond, so trials cost less than 1 % of the time.
+// Was it right that a P retreated? sharing_meter.h can only suspect that it shares too closely, because the cost of a
+// meeting differs by a factor of ten between machines and programs. So each retreat is a trial. It is judged by how
+// much the goroutines get done.
+//   Measure  uses of channels per second by all Ms. With the P: for at least kBeforeNs before it retreats. Without it:
+//            for kAfterNs, beginning kSettleNs after it retreated (by then the biases of locks are revoked and given
+//            anew).
+//   Verdict  The P comes back at once if the program did more than 1.25 times as much with it. A second core that
+//            brings less than that costs more than 1.6 times the CPU time for the same work.
+//   Pause    After a wrong trial no P retreats for kPauseNs, which doubles with each further wrong one up to
+//            kLongestPauseNs. A wrong trial costs less than 1 ms, so trials cost less than 1 % of the time.
 //   Unknown  Programs that meet at mutexes may use no channels at all. Then the meter is trusted.
-//   Owner    sysmon. It alone has the time to look, whatever becomes of the M that held the P.
+//   Owner    sysmon. Only it has the time to look, whatever becomes of the M that held the P.
 namespace weft::sched {
 
 class RetreatTrial {
  public:
   static constexpr std::int64_t kBeforeNs = 300'000, kSettleNs = 200'000, kAfterNs = 400'000;
   static constexpr std::int64_t kPauseNs = 100'000'000, kLongestPauseNs = 3'200'000'000;
-  static constexpr std::uint64_t kFewest = 100;  // uses; fewer say nothing
+  static constexpr std::uint64_t kFewest = 100;  // uses: fewer prove nothing
 
-  // How much of something was done in a time.
+  // How often all Ms used channels in a time.
   struct Work {
     std::uint64_t uses = 0;
     std::int64_t ns = 1;
@@ -35,7 +37,7 @@ class RetreatTrial {
     counts_ = false;
     before_ = before;
   }
-  // While it is on: `uses` so far, which may wrap. kNone: look again at next_look_ns().
+  // While the trial is on. `uses` counts the uses by all Ms so far, and may wrap. kNone: look again at next_look_ns().
   Verdict look(std::int64_t now_ns, std::uint32_t uses) noexcept {
     if (now_ns < next_look_ns()) return Verdict::kNone;
     if (!counts_) {
@@ -50,7 +52,7 @@ class RetreatTrial {
     return verdict;
   }
   std::int64_t next_look_ns() const noexcept { return counts_ ? since_ns_ + kAfterNs : began_ns_ + kSettleNs; }
-  // After a wrong one.
+  // After a wrong trial.
   std::int64_t pause_ns() const noexcept {
     return std::min(kPauseNs << std::min(wrong_in_a_row_ - 1, 10), kLongestPauseNs);
   }
@@ -63,8 +65,8 @@ class RetreatTrial {
   }
 
  private:
-  std::int64_t began_ns_ = 0;  // 0: none is on
-  bool counts_ = false;        // the P's goroutines have settled
+  std::int64_t began_ns_ = 0;  // 0: no trial is on
+  bool counts_ = false;        // the P's goroutines have settled, so uses are counted from since_ns_ on
   std::int64_t since_ns_ = 0;
   std::uint32_t uses_then_ = 0;
   Work before_;

@@ -9,7 +9,8 @@ namespace {
 using Verdict = RetreatTrial::Verdict;
 constexpr std::int64_t kMs = 1'000'000;
 
-// A program that uses channels so often in a millisecond, with the P that retreats and without it.
+// A program that uses channels with_per_ms times a millisecond with the P that retreats, and without_per_ms times
+// without.
 class Trial : public testing::Test {
  protected:
   Verdict run(std::uint64_t with_per_ms, std::uint64_t without_per_ms) {
@@ -24,7 +25,7 @@ class Trial : public testing::Test {
   }
   RetreatTrial trial_;
   std::int64_t now_ns_ = 1'000 * kMs;
-  std::uint32_t uses_ = UINT32_MAX - 5'000;  // it wraps
+  std::uint32_t uses_ = UINT32_MAX - 5'000;  // so that the count wraps
 };
 
 TEST_F(Trial, was_right_where_the_second_core_brought_nothing) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 
-// Meetings at equal distances, as long as it takes; true: told to retreat before the end.
+// retreats(): so many meetings at equal distances. True: at one of them the meter said "retreat"; none follows it.
 class SharingMeterTest : public testing::Test {
  protected:
   bool retreats(std::int64_t apart_ns, int meetings, bool on_trial = false) {
@@ -37,7 +37,7 @@ TEST_F(SharingMeterTest, a_burst_is_no_reason) {
 }
 
 TEST_F(SharingMeterTest, a_few_dozen_tell_at_first_and_fewer_on_trial) {
-  ASSERT_FALSE(retreats(1'000'000, 64));  // whatever was before
+  ASSERT_FALSE(retreats(1'000'000, 64));  // ends the window that began long ago
   used_ = 0;
   ASSERT_TRUE(retreats(100, 1'000));
   EXPECT_EQ(used_, 32 * SharingMeter::kTooOften);
@@ -52,7 +52,7 @@ TEST_F(SharingMeterTest, waiting_counts_as_long_as_it_took) {
     now_ns_ += 30'000;
     if (meter_.lose(20'000) && meter_.judge(now_ns_, false)) ++told;
   }
-  EXPECT_EQ(told, 7);  // the first window began long ago; then from the third in a row on
+  EXPECT_EQ(told, 7);  // not in the first window (it began long ago) and the next two
 }
 
 TEST_F(SharingMeterTest, is_suspected_until_a_window_is_fine) {

@@ -30,9 +30,10 @@ void TimerHeap::push(Entry entry) {
 }
 
 std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, DueSleepers& sleepers, std::uint32_t limit) {
-  if (next_.load_relaxed() > now_ns) return 0;  // looked at again soon: timers are never early, a few ns late is fine
+  // A stale value does no harm, because the next look is soon: timers are never early, and a few ns late is fine.
+  if (next_.load_relaxed() > now_ns) return 0;
   if (try_only) {
-    if (!lock_.try_lock()) return 0;  // the one who holds it runs them
+    if (!lock_.try_lock()) return 0;  // the thread that holds the lock runs them
   } else {
     lock_.lock();
   }
@@ -45,7 +46,8 @@ std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, DueSleepers
       continue;
     }
     Timer* timer = root().timer();
-    // Not pending any more, yet stop_timer must wait for the callback: it takes the lock through timer->heap, so that stays.
+    // The timer is no longer pending, but stop_timer() must still wait for the callback. It finds the lock through
+    // timer->heap, so that pointer stays.
     remove_at(kRoot);
     WEFT_DELAY_SITE("timer.popped");
     timer->callback(timer);
@@ -56,9 +58,9 @@ std::uint32_t TimerHeap::run_due(std::int64_t now_ns, bool try_only, DueSleepers
 
 void TimerHeap::join(WakePlan& plan) {
   const std::int64_t until_ns = plan.until_ns();
-  if (next_.load_relaxed() > until_ns) return;  // a hint: whoever adds one now interrupts the caller's sleep
+  if (next_.load_relaxed() > until_ns) return;  // a hint: a thread that adds a timer now interrupts the caller's sleep
   std::lock_guard guard(lock_);
-  std::size_t pending[3 * WakePlan::kMost + 4];  // each entry puts four where one was
+  std::size_t pending[3 * WakePlan::kMost + 4];  // each entry taken off adds at most four
   std::size_t count = 0;
   if (!empty() && root().when_ns <= until_ns) pending[count++] = kRoot;
   while (count > 0) {
@@ -71,8 +73,8 @@ void TimerHeap::join(WakePlan& plan) {
 }
 
 void TimerHeap::adopt(TimerHeap& other) {
-  // Two heaps at once, only here: the world is stopped, so nobody else holds two. Both, because a plain thread that stops a
-  // timer in between must find it in one of them.
+  // The only place that locks two heaps. That cannot deadlock: the world is stopped, so no other thread holds two. Both
+  // are locked because a plain thread that stops a timer meanwhile must find it in one of them.
   std::lock_guard guard(other.lock_);
   lock_.lock_nested();
   for (std::size_t i = kRoot; i < other.entries_.size(); ++i) {

@@ -11,29 +11,30 @@
 #include "sched/timer/wake_plan.h"
 
 // Timers of one P: a 4-ary heap ordered by time.
-//   Owned by    lock_ (Rank::kTimers); next_ is read without it by anybody who wonders when to wake up.
-//   Callbacks   run under the lock: short, never parking; so stop() returning means that the callback is not running and
-//               will not run, and a timer may live on the stack of the goroutine that waits for it.
-//   Sleepers    have no Timer: nobody ends a sleep early, so nobody needs to find its entry, and moving it in the heap touches
-//               nothing else. (A hundred thousand stacks are in no cache.) They are only taken off the heap; the caller of
-//               run_due() makes them runnable.
-//   Moves       idle Ps run the due timers of busy ones; a P that disappears gives its timers to another (adopt).
+//   Owned by    lock_ (Rank::kTimers). next_ is read without it by any thread that needs to know when to wake up.
+//   Callbacks   run under the lock, so they are short and never park. So once stop_timer() has returned, the callback
+//               is not running and will not run. That lets a timer live on the stack of the goroutine that waits for
+//               it.
+//   Sleepers    have no Timer. A sleep never ends early, so its entry never has to be found, and moving the entry in
+//               the heap touches no other memory. (A hundred thousand stacks are in no cache.) run_due() only takes
+//               sleepers off the heap; its caller makes them runnable.
+//   Moves       Idle Ps run the due timers of busy ones. A P that disappears gives its timers to another P (adopt).
 namespace weft::sched {
 
 class TimerHeap;
 struct DueSleepers;
 struct Goroutine;
 
-// Who needs to know more in the callback derives from it.
+// A user whose callback needs more data derives from Timer.
 struct Timer {
   using Callback = void (*)(Timer*);
 
   std::int64_t when_ns = 0;
   Callback callback = nullptr;
-  base::Atom<TimerHeap*> heap{nullptr};  // that has it, or had it when it fired; null: none, or a mark of its owner's
+  base::Atom<TimerHeap*> heap{nullptr};  // that has it, or had it when it fired; else null or a mark
   std::uint32_t index = 0;
 
-  // States of an owner that says more of a timer in no heap.
+  // Marks: small numbers in place of the heap, by which a timer's owner tells states of a timer that is in no heap.
   static TimerHeap* mark(std::uintptr_t number) noexcept { return reinterpret_cast<TimerHeap*>(number); }
   static bool is_heap(const TimerHeap* state) noexcept { return reinterpret_cast<std::uintptr_t>(state) >= kMarks; }
 
@@ -45,24 +46,24 @@ class TimerHeap {
  public:
   static constexpr std::int64_t kNever = os::kForever;
 
-  // True: it is the earliest now, so somebody may have to wake up sooner.
+  // True: it is the earliest now, so a sleeping M may have to wake up sooner (timer_added()).
   bool add(Timer* timer);
   bool add_sleeper(Goroutine* g, std::int64_t when_ns);
-  // From its own callback, under the lock: a later time. No watcher need be told: run_due() publishes the earliest time
-  // at its end, and until then every watcher sees the old one, which has come.
+  // Called by the timer's own callback, under the lock, with a later time. No watcher need be told: run_due() publishes
+  // the earliest time at its end. Until then every watcher sees the old earliest time, which has already come.
   void add_again(Timer* timer) { push(Entry::of(timer)); }
-  // Runs what is due, at most `limit`, and returns how many. `sleepers` gets the sleepers among them and has room for `limit`.
-  // Never blocks on a heap that another thread is working on when `try_only`.
+  // Runs the due timers, at most `limit`, and returns how many. Sleepers among them are put into `sleepers`, which has
+  // room for `limit`. With `try_only` it does not wait for a thread that is working on the heap.
   static constexpr std::uint32_t kBatch = 128;
   std::uint32_t run_due(std::int64_t now_ns, bool try_only, DueSleepers& sleepers, std::uint32_t limit = kBatch);
-  // Tells the plan of the timers it wants to know.
+  // Adds to the plan the times of those timers that it wants to know of.
   void join(WakePlan& plan);
-  // Takes all timers of another heap (the world is stopped, but plain threads may still stop timers).
+  // Takes all timers of another heap. The world is stopped, but plain threads may still stop timers.
   void adopt(TimerHeap& other);
 
   std::int64_t next_ns() const noexcept {
     return next_.load_relaxed();
-  }  // a bound; re-read after a fence where it matters
+  }  // a hint: callers that rely on it read it after a fence
   std::size_t size() const noexcept { return size_.load_relaxed(); }
 
   friend class TimerHold;
@@ -70,7 +71,7 @@ class TimerHeap {
  private:
   struct Entry;
 
-  // By value: an entry read back as a whole right after it was written in halves would wait for them.
+  // By value: a load of the whole entry right after its two halves were stored would wait for both stores.
   void push(Entry entry);
   void remove_at(std::size_t index) {
     const Entry last = entries_.back();
@@ -85,8 +86,8 @@ class TimerHeap {
     size_.store_relaxed(entries_.size() - kRoot);            // statistics
   }
 
-  // Beside the pointer the time, so that sifting reads no timers. The root is entry 3: the four children of an entry share a
-  // cache line then.
+  // Has the time beside the pointer, so that sifting reads no timers. The root is entry 3, so that the four children of
+  // an entry share a cache line.
   struct Entry {
     std::int64_t when_ns;
     std::uintptr_t what;  // a Timer, or a Goroutine and kSleeper
@@ -116,13 +117,14 @@ class TimerHeap {
   base::Atom<std::size_t> size_{0};
 };
 
-// Goroutines whose sleep is over. They wait still: the caller makes them runnable.
+// Goroutines whose sleep is over. They are still waiting: the caller of run_due() makes them runnable.
 struct DueSleepers {
   std::uint32_t count = 0;
   Goroutine* goroutines[TimerHeap::kBatch];
 };
 
-// Locks the heap that has a timer, or had it when it fired: its callback is not running meanwhile, and whether it is pending does not change.
+// Locks the heap that has a timer, or had it when it fired. Meanwhile the timer's callback is not running, and whether
+// it is pending does not change.
 class TimerHold {
  public:
   explicit TimerHold(Timer* timer) noexcept : timer_(timer) {
@@ -134,7 +136,7 @@ class TimerHold {
       }
       heap_->lock_.lock();
       if (WEFT_LIKELY(timer->heap.load_relaxed() == heap_)) return;
-      heap_->lock_.unlock();  // adopted by another heap meanwhile, or taken off
+      heap_->lock_.unlock();  // meanwhile another heap adopted it, or it was stopped
     }
   }
   ~TimerHold() {
@@ -147,7 +149,7 @@ class TimerHold {
     return timer_->index < heap_->entries_.size() &&
            heap_->entries_[timer_->index].what == reinterpret_cast<std::uintptr_t>(timer_);
   }
-  void remove() {  // it is pending
+  void remove() {  // the timer must be pending
     heap_->remove_at(timer_->index);
     heap_->publish_next();
   }
@@ -157,7 +159,8 @@ class TimerHold {
   TimerHeap* heap_;
 };
 
-// True: it was pending and will not fire. False: it has fired (its callback has returned) or was never started.
+// True: it was pending and will not fire. False: it has fired (and its callback has returned), was stopped before, or
+// was never started.
 bool stop_timer(Timer* timer);
 
 }  // namespace weft::sched

@@ -7,13 +7,14 @@
 
 namespace weft::sched {
 
-// How late the kernel wakes a thread that sleeps until a time, at least: 20 us on a virtual machine, 3 on bare metal. Who asks for being woken so
-// much earlier is there in time, and seldom too early.
-//   Estimate  goes up slowly and down fast, so that most wake-ups are later than it: those that are not wait awake for the rest.
-//   Threads   any; a note that gets lost is one of many.
+// Estimates how late at least the kernel wakes a thread that sleeps until a time: 20 us on a virtual machine, 3 us on
+// bare metal. Timer sleeps are shortened by this estimate, so that the thread wakes in time, and seldom too early.
+//   Estimate  goes up slowly and down fast, so that most wake-ups are later than it. A thread that wakes too early
+//             waits for the rest without sleeping.
+//   Threads   any. Two threads that note at once may lose one note, which is one of many.
 class WakeLateness {
  public:
-  static constexpr std::int64_t kMostNs = 30'000;  // beyond that it is not the timer that is late: the CPU was in use
+  static constexpr std::int64_t kMostNs = 30'000;  // 30 us: beyond that the CPU was in use, and the timer was not late
 
   std::int64_t head_start_ns() const noexcept { return estimate_.load_relaxed(); }
   void note(std::int64_t late_ns) noexcept {

@@ -69,7 +69,7 @@ TEST(WakePlan, crowds_are_served_at_fixed_intervals) {
   const TimerWake wakes = plan(times);
   EXPECT_EQ(wakes.at_ns, 1'250 * kUs);
   EXPECT_EQ(wakes.then_ns, 1'500 * kUs);
-  times.erase(times.begin(), times.begin() + 250);  // due at 1250 us, and run
+  times.erase(times.begin(), times.begin() + 250);  // those due by 1250 us have run
   EXPECT_EQ(plan(times).at_ns, wakes.then_ns);
 }
 
@@ -94,7 +94,7 @@ TEST(WakePlan, nobody_is_later_than_the_window_and_what_was_told_comes_true) {
     if (gap_us <= 60) {
       EXPECT_GT(known, wakes / 2) << gap_us << " us apart";
     }
-    // Not where they are a crowd now, and a little later none.
+    // With 10 us between timers the prediction is often wrong: they are a crowd now, and none a little later.
     EXPECT_GE(true_ones, gap_us == 10 ? known / 2 : known - known / 50) << known << " times, " << gap_us << " us apart";
   }
 }
@@ -118,7 +118,7 @@ Served serve(const Times& times, NextWake next_wake) {
 
 TEST(WakePlan, needs_fewer_wake_ups_than_a_window_of_250_us_and_has_them_less_late) {
   base::Random random(3);
-  const Times times = random_times(random, 25'500, 20'000);  // as a thousand sleepers of 1 to 50 ms
+  const Times times = random_times(random, 25'500, 20'000);  // as of a thousand goroutines that sleep 1 to 50 ms
   const auto from = [&](std::size_t i) { return times.begin() + static_cast<std::ptrdiff_t>(i); };
   const Served window = serve(
       times, [&](std::size_t i) { return *std::prev(std::upper_bound(from(i), times.end(), times[i] + 250 * kUs)); });

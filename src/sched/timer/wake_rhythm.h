@@ -7,18 +7,19 @@
 
 namespace weft::sched {
 
-// Sees whether somebody is woken at regular intervals, as a ticker makes it, and tells the next time but one then (os/early_timer.h).
-//   Threads  any; of two at once the rhythm may be lost for a while.
+// Notices when an M is woken for timers at regular intervals, as by a ticker. Then it predicts the wake-up after the
+// next (os/early_timer.h).
+//   Threads  any. If two use it at once, the rhythm may be lost for a while.
 class WakeRhythm {
  public:
   static constexpr std::int64_t kNever = os::kForever;
-  static constexpr std::int64_t kCloseNs = 2'000;         // the same interval
-  static constexpr std::int64_t kLongestNs = 20'000'000;  // where a wake-up's cost is nothing beside the sleep
+  static constexpr std::int64_t kCloseNs = 2'000;         // intervals that differ by less are the same
+  static constexpr std::int64_t kLongestNs = 20'000'000;  // in longer sleeps the cost of a wake-up does not matter
 
-  // Somebody sleeps until at_ns: until when after that? kNever: not regular.
+  // An M is about to sleep until at_ns. Returns when the sleep after that will end. kNever: the sleeps are not regular.
   std::int64_t after(std::int64_t at_ns) noexcept {
     const std::int64_t interval = at_ns - at_ns_.load_relaxed();
-    if (interval != 0) {  // else one that was woken for something else sleeps on
+    if (interval != 0) {  // else an M that was woken for another reason goes on with the same sleep
       const std::int64_t change = interval - interval_.load_relaxed();
       regular_.store_relaxed(interval > 0 && interval <= kLongestNs && change > -kCloseNs && change < kCloseNs);
       interval_.store_relaxed(interval);
