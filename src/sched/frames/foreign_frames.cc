@@ -15,7 +15,7 @@ namespace weft::sched {
 namespace {
 
 constexpr std::size_t kMostFrames = 128;
-constexpr std::ptrdiff_t kUnwinderNeeds = 24 * 1024;  // of stack
+constexpr std::ptrdiff_t kUnwinderNeeds = 24 * 1024;  // bytes of stack
 
 constinit os::CodeRange program;  // written before there are goroutines
 
@@ -29,7 +29,7 @@ struct Walk {
 _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
   Walk& walk = *static_cast<Walk*>(data);
   const WalkedFrame frame(context);
-  if (frame.leaves_handler) {  // be it to weft_goroutine_main, which starts and ends goroutines
+  if (frame.leaves_handler) {  // first: the signal may have interrupted weft_goroutine_main between two goroutines
     walk.found.in_handler = true;
     return _URC_END_OF_STACK;
   }

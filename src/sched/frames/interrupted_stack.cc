@@ -20,8 +20,8 @@
 namespace weft::sched {
 namespace {
 
-constexpr std::size_t kLongestStack = 10'000;  // frames: about as many microseconds
-constexpr std::size_t kPausePerFrameUs = 16;   // after a walk in vain: walking takes a sixteenth of the time at most
+constexpr std::size_t kLongestStack = 10'000;  // frames; to walk one takes about 1 us
+constexpr std::size_t kPausePerFrameUs = 16;   // after a walk in vain: at most 1/16 of the time goes into walks
 
 _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
   StackWalk& walk = *static_cast<StackWalk*>(data);
@@ -32,7 +32,7 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
   walk.interrupted |= frame.interrupted || (WEFT_TSAN && !in_runtime(pc));
   if (!walk.interrupted) return _URC_NO_REASON;
   if (++walk.frames > kLongestStack) return _URC_END_OF_STACK;
-  // Nobody can tell where these go on.
+  // A walk cannot tell where these go on.
   if (os::is_unwinder_code(pc, frame.function) || os::is_linker_code(pc)) return _URC_END_OF_STACK;
   if ((frame.interrupted && in_runtime(pc)) || !walk.runtime.next(pc, frame.function)) return _URC_END_OF_STACK;
   walk.lock_code |= os::is_common_lock_code(pc);
@@ -56,15 +56,15 @@ StackWalk walk_interrupted_stack(const Goroutine* g) noexcept {
   return walk;
 }
 
-// In the middle of the unwinder's work, which no walk can be made through. It has no lock where frames are found
-// without one, and nobody unwinds out of a function that does.
+// The signal came in the middle of the unwinder, through which no walk leads. The thread holds no common lock there:
+// the unwinder needs none if it finds frames without a lock, and no exception leaves a function that holds one.
 bool stands_in_unwinder(const Machine& m, const void* ucontext) noexcept {
   return os::finds_frames_without_lock() && os::may_unwind_in_handler(m.tid) &&
          os::is_unwinder_code(reinterpret_cast<std::uintptr_t>(arch::interrupted_frame(ucontext).pc), 0);
 }
 
-// The exit has ended all walks (unwinding.h): what the innermost frame tells must do. In a call, nothing is known of
-// those outside it.
+// For after the exit has ended all walks (unwinding.h): the innermost frame has to suffice. Nothing is known of its
+// callers.
 bool stands_in_user_code(const void* ucontext) noexcept {
   const auto pc = reinterpret_cast<std::uintptr_t>(arch::interrupted_frame(ucontext).pc);
   return os::knows_common_lock_code() && !in_runtime(pc) && !os::is_common_lock_code(pc) &&
@@ -78,7 +78,7 @@ StackWalk walk_if_possible(Machine& m, const Goroutine* g, const void* ucontext)
                         !arch::returns_from_handler(ucontext) && os::ticks() >= m.walk_again_at;
   if (!may_walk) return {};
   const StackWalk walk = walk_interrupted_stack(g);
-  // Asked every millisecond, who has recursed deeply would do nothing but be looked at.
+  // A deep recursion that is signalled every millisecond would otherwise do nothing but walk its stack.
   if (!walk.clean) m.walk_again_at = os::ticks() + os::us_to_ticks(walk.frames * kPausePerFrameUs);
   return walk;
 }

@@ -4,15 +4,16 @@
 
 #include "base/atomic.h"
 
-// Walks of stacks and the end of the process. In a statically linked program the unwinder finds frames by a table that exit()
-// takes away from it, and aborts when it is asked afterwards. Goroutines with a P are stopped by then; one that lost its P and
-// computes on is not, and walks its stack at its next check.
-//   Rule      whoever walks counts itself in; who comes after the end of all walks does without. Whoever ends them waits for
-//             those that are under way.
-//   Protocol  one word, the count and the bit that ends: a walker that has not seen the bit is in the count that the one who
-//             set it waits for. Its release (it walks no more) pairs with the load that finds the count at 0 (pairs: unwinding).
-//   Rejected  the flag `exiting`: it is set before goroutines with a P are asked to stop, and they walk to do so. Looking at a
-//             flag only: exit() may begin between the look and the walk.
+// Walks of stacks and the end of the process. In a statically linked program the unwinder finds frames by a table.
+// exit() takes that table away, and the unwinder aborts if it is asked afterwards. Goroutines with a P are stopped by
+// then. An exile, which lost its P and computes on, is not stopped, and walks its stack at its next check.
+//   Rule      A walker counts itself in before it walks. After the end of all walks it does not walk. The thread that
+//             ends them waits for the walks that are under way.
+//   Protocol  One word holds the count of walkers and the bit kEnded. A walker that has not seen the bit is in the
+//             count that the ending thread waits for. The walker's release when its walk is over pairs with the load
+//             that finds the count at 0 (pairs: unwinding).
+//   Rejected  The flag `exiting`: it is set before goroutines with a P are asked to stop, and they walk in order to
+//             stop. A flag without a count: exit() may begin between a walker's look at the flag and its walk.
 namespace weft::sched {
 
 class Unwinding {
@@ -23,7 +24,7 @@ class Unwinding {
   bool allowed() const noexcept { return allowed_; }
 
   static bool ended() noexcept { return (walks_.load_relaxed() & kEnded) != 0; }
-  // For good; returns when nobody walks any more, or at the deadline.
+  // Ends all walks for good. Returns when the last walk is over, or at the deadline.
   static void end(std::int64_t deadline_ns) noexcept;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 
-// One test: the end is for good.
+// One test only, because the end is for good.
 TEST(Unwinding, ends_when_the_last_walk_does_and_allows_none_after_that) {
   std::atomic<bool> walks{false}, may_leave{false}, left{false}, ended{false};
   std::thread walker([&] {

@@ -5,7 +5,7 @@
 
 namespace weft::sched {
 
-// The empty statement: no jump instead of a call.
+// The empty asm statement keeps the compiler from making the call a jump: this function has to be on the stack.
 __attribute__((noinline)) void call_user(void (*function)(void*), void* argument) {
   function(argument);
   asm volatile("");

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "sched/frames/user_call.h"
 
-// Alone here, because TSan looks at this file (cmake/WeftLayers.cmake): what the C++ library promises by its own atomics
-// (a request to stop comes before those who see it, the uses of a shared object before its end) is the user's to rely on.
-// So who uses here what the user has a share in gives its own share back here, too: else TSan would see the use, but not
-// that it comes before the end.
+// These functions have a file of their own, because it is compiled for TSan where the rest of the runtime is not
+// (cmake/WeftLayers.cmake). Users may rely on the order that the C++ library makes with its own atomics: a request to
+// stop happens before what the threads that see it do then, and all uses of a shared object happen before its end.
+// A function here that uses an object in which the user has a share also gives the runtime's share back here. Otherwise
+// TSan would see the use, but not that it happens before the object's end.
 namespace weft::sched {
 
 __attribute__((noinline)) void request_stop_by_user(std::optional<std::stop_source>& stop) {
   stop->request_stop();
   stop.reset();
-  asm volatile("");  // no jump instead of the call
+  asm volatile("");  // keeps the call from becoming a jump
 }
 
 __attribute__((noinline)) void drop_by_user(std::shared_ptr<const void>& value) {

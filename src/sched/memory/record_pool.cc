@@ -14,7 +14,7 @@ namespace weft::sched {
 namespace {
 
 constexpr std::size_t kFirstSlab = 256 * 1024;  // a small program stays small
-constexpr std::size_t kSlab = 2 * 1024 * 1024;  // later ones are one huge page each
+constexpr std::size_t kSlab = 2 * 1024 * 1024;  // later slabs are one huge page each
 constexpr std::size_t kMagazineBytes = kMagazine * sizeof(SpawnRecord);
 
 SpawnRecord* next_magazine(const SpawnRecord* magazine) {
@@ -27,7 +27,7 @@ SpawnRecord* link(const SpawnRecord* record) { return reinterpret_cast<SpawnReco
 
 std::byte* reserve_slab(std::size_t bytes) {
   if (bytes == kFirstSlab) return static_cast<std::byte*>(os::reserve_permanent_memory(bytes, "weft records"));
-  // Twice the size, so that an aligned huge page fits; the rest is never touched and costs only address space.
+  // Twice the size, so that an aligned huge page fits; the rest is released again.
   auto* raw = static_cast<std::byte*>(os::reserve_memory(2 * bytes, "weft records"));
   if (raw == nullptr) return nullptr;
   auto* aligned = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(raw) + bytes - 1) & ~(bytes - 1));
@@ -83,7 +83,7 @@ void RecordPool::add_loose(SpawnRecord* record) noexcept {
 }
 
 bool RecordPool::refill(Processor& p) noexcept {
-  if (cacheless_) {  // the count is kept where the next give() spills
+  if (cacheless_) {  // the count is set such that the next give() spills
     p.records = take_shared();
     p.record_count = kMagazine + 1;
     if (p.records != nullptr) p.records->link = 0;
@@ -99,7 +99,7 @@ bool RecordPool::refill(Processor& p) noexcept {
   p.records = take_magazine();
   p.record_count = kMagazine;
   if (p.records != nullptr) return true;
-  p.records = std::exchange(loose_, nullptr);  // the last there are
+  p.records = std::exchange(loose_, nullptr);  // the last free records there are
   p.record_count = std::exchange(loose_count_, 0);
   return p.records != nullptr;
 }

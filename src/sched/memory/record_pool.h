@@ -8,19 +8,21 @@
 #include "os/ranked_mutex.h"
 #include "sched/model/processor.h"
 
-// Memory of spawn records: magazines of 256 on each P, whole magazines exchanged with a shared list.
-//   Why magazines   a record is often freed on another P than it came from; moving them one by one back costs a locked
-//                   operation each (spawning a million on two Ps: 281 ns each without this return path, 21 with it).
-//   Single records  come from threads without a P and from the magazine of a P that disappears. They make up one
+// Memory of spawn records. Each P has magazines of 256 records, and exchanges whole magazines with a shared list.
+//   Why magazines   A record is often freed on another P than it was taken from. To move records back one by one costs
+//                   a locked operation each. (Spawning a million goroutines on two Ps: 281 ns each without this return
+//                   path, 21 ns with it.)
+//   Single records  come from threads without a P, and from the magazine of a P that disappears. They fill one
 //                   magazine, which joins the full ones as soon as it is full. So fewer than kMagazine free records are
-//                   ever out of the Ps' reach, and memory does not grow with the changes of maxprocs or with what plain
+//                   ever out of the Ps' reach, and memory does not grow with changes of maxprocs or with what plain
 //                   threads give back.
 namespace weft::sched {
 
 inline constexpr std::uint32_t kMagazine = 256;
 
-// A free record names, in its closure, the one that will be taken kLookahead later, to be fetched by then. (Its link alone would
-// have each of them waited for.) A hint: after gives and takes have alternated it may name any record.
+// The closure of a free record names the record that will be taken kLookahead takes later, so that take() can prefetch
+// it. (Along the links alone, each record would have to arrive before the next one could be fetched.) A hint: after
+// gives and takes have alternated, it may name any record.
 inline SpawnRecord* coming_after(const SpawnRecord* free) noexcept {
   SpawnRecord* later;
   std::memcpy(&later, free->closure + sizeof later, sizeof later);
@@ -43,9 +45,9 @@ class RecordPool {
       record = p.records;
     }
     p.records = reinterpret_cast<SpawnRecord*>(record->link);
-    __builtin_prefetch(coming_after(record), 1);  // after a burst the free ones are in no cache
+    __builtin_prefetch(coming_after(record), 1);  // after a burst, free records are in no cache
     --p.record_count;
-    arch::fiber_acquire(record);  // what its last user did to it is over
+    arch::fiber_acquire(record);  // its last user is done with it
     return record;
 #endif
   }
@@ -54,7 +56,7 @@ class RecordPool {
     give_shared(record);
 #else
     arch::fiber_release(record);
-    if (WEFT_UNLIKELY(p.record_count == kMagazine)) spill(p);  // only now: a full magazine serves the next take too
+    if (WEFT_UNLIKELY(p.record_count == kMagazine)) spill(p);  // not earlier: a full one serves the next take, too
     record->link = reinterpret_cast<std::uintptr_t>(p.records);
     p.records = record;
     SpawnRecord*& earlier = p.recent_records[p.record_count++ % kLookahead];
@@ -67,15 +69,15 @@ class RecordPool {
   SpawnRecord* take_shared() noexcept;
   void give_shared(SpawnRecord* record) noexcept;
 
-  // Before the first goroutine: every take and give goes to the shared list (the ladder of the benchmarks).
+  // For the ladder of the benchmarks: every take and give goes to the shared list. Before the first goroutine.
   void keep_no_caches() noexcept { cacheless_ = true; }
 
-  // p disappears: its magazines go to the shared list.
+  // For a P that disappears: its magazines go to the shared list.
   void drain(Processor& p) noexcept;
 
   std::size_t bytes_reserved() const noexcept { return reserved_; }
 
-  // All records, free ones included. With the world stopped.
+  // Visits the memory of all records, free ones included. Only while the world is stopped.
   template <class F>
   void for_each_slab(F&& visit) noexcept {
 #if WEFT_TSAN_USERS
@@ -101,7 +103,7 @@ class RecordPool {
   bool cacheless_ = false;
   SpawnRecord* full_ = nullptr;   // magazines; a free record's closure holds the link to the next one
   SpawnRecord* loose_ = nullptr;  // the magazine that single records fill
-  std::uint32_t loose_count_ = 0;  // < kMagazine, but for what take_shared() does under the lock
+  std::uint32_t loose_count_ = 0;  // < kMagazine, except inside take_shared(), under the lock
   std::byte* slab_ = nullptr;
   std::size_t slab_left_ = 0;
   std::size_t reserved_ = 0;
@@ -114,8 +116,9 @@ class RecordPool {
   std::size_t slab_count_ = 0;
 
 #if WEFT_TSAN_USERS
-  // Closures are built and run by the user's code. TSan would take two that were in one record for a race, unless the
-  // memory was freed in between: so each record comes from malloc, and a ring of them stands in for the slabs.
+  // Closures are built and run by the user's code. TSan would report a race between two closures that used the same
+  // record one after the other, unless the memory was freed in between. So each record comes from malloc, and a ring of
+  // records takes the place of the slabs.
   struct Watched {
     Watched *previous = this, *next = this;
     SpawnRecord* record = nullptr;

@@ -29,7 +29,7 @@ class RecordPoolTest : public testing::Test {
   Processor first_, second_;
 };
 
-// What a P leaves behind when maxprocs shrinks is used again, whatever its magazine's filling.
+// Records that a P leaves behind when maxprocs shrinks are used again, however full its magazine was.
 TEST_F(RecordPoolTest, processors_that_come_and_go_need_no_more_memory) {
   give(first_, take(first_, 600));
   const std::size_t before = pool_->bytes_reserved();
@@ -40,7 +40,7 @@ TEST_F(RecordPoolTest, processors_that_come_and_go_need_no_more_memory) {
   EXPECT_EQ(pool_->bytes_reserved(), before);
 }
 
-// A P makes them, a plain thread gives them back, as of timers whose handles it drops.
+// A P takes the records and a plain thread gives them back, as happens with timers whose handles the thread drops.
 TEST_F(RecordPoolTest, what_threads_give_back_serves_processors) {
   give(first_, take(first_, 600));
   const std::size_t before = pool_->bytes_reserved();

@@ -12,10 +12,10 @@
 namespace weft::sched {
 namespace {
 
-// TSan has room for few addresses, and emulators look at each page that is mapped.
+// Why there is a limit: TSan leaves the program little address space, and emulators look at each page that is mapped.
 constexpr std::size_t kMaxRegionBytes = std::size_t{WEFT_TSAN ? 1 : 64} << 30;
 constexpr std::size_t kMaxCarve = 512;
-constexpr std::size_t kGuardBatch = 64;  // few at once: this runs on the stacks of goroutines
+constexpr std::size_t kGuardBatch = 64;  // a small array, because it lies on the stacks of goroutines
 constexpr std::size_t kSharedBatch = 64;
 
 Goroutine* chained(std::uintptr_t bits) { return reinterpret_cast<Goroutine*>(bits); }
@@ -61,14 +61,14 @@ StackPool::SizeClass* StackPool::class_of(std::size_t usable_bytes) noexcept {
 }
 
 StackPool::Region* StackPool::add_region(SizeClass& size_class) noexcept {
-  // Smaller and smaller where address space is limited (RLIMIT_AS, strict overcommit).
+  // Tries smaller and smaller sizes where address space is limited (RLIMIT_AS, strict overcommit).
   for (std::size_t bytes = std::max(size_class.region_bytes, size_class.stride); bytes >= size_class.stride;
        bytes /= 2) {
     const std::size_t slots = bytes / size_class.stride;
     const std::size_t whole = slots * size_class.stride;
     void* base = os::reserve_memory(whole, "weft stacks");
     if (base == nullptr) continue;
-    os::forbid_huge_pages(base, whole);  // a huge page per stack would be 500 times the memory
+    os::forbid_huge_pages(base, whole);  // with a huge page per stack, 500 times the memory
     auto* region = new (std::nothrow)
         Region{static_cast<std::byte*>(base), whole, size_class.stride, size_class.usable, slots, {}, nullptr};
     if (region == nullptr) {
@@ -149,7 +149,7 @@ bool StackPool::refill(Processor& p) noexcept {
       if (g == nullptr) break;
       keep(p, g);
     }
-    // Cold ones only as needed, one at a time.
+    // Cold slots only as needed, one at a time.
     if (p.free_gs == 0) slot = take_cold(default_class_);
     unguarded = unguarded_;
   }
@@ -243,7 +243,7 @@ bool StackPool::trim(std::size_t limit) noexcept {
       collect(*size_class);
   }
   std::ranges::sort(idle, {}, &Idle::slot);
-  for (std::size_t first = 0; first < idle.size();) {  // neighbours in one call: a sixth of the price
+  for (std::size_t first = 0; first < idle.size();) {  // neighbours go in one call, for a sixth of the price
     std::size_t end = first + 1;
     while (end < idle.size() && idle[end].slot == idle[end - 1].slot + idle[end - 1].stride) ++end;
     os::discard_pages(idle[first].slot,
@@ -281,7 +281,7 @@ StackPool::Statistics StackPool::statistics() const noexcept {
 }
 
 bool StackPool::canary_intact(const Goroutine* g) noexcept {
-  // Reading an untouched page maps the shared zero page: no memory is used for it.
+  // Reading an untouched page maps the shared zero page, which uses no memory.
   return *reinterpret_cast<const volatile std::uint64_t*>(g->stack_bottom) == 0;
 }
 

@@ -11,17 +11,19 @@
 #include "sched/model/processor.h"
 
 // Goroutine stacks, each with its G at the top.
-//   Layout    slots carved from large unreserved regions: | guard 36 KiB | usable ... | colour | G |. The stride is an odd
-//             number of pages (40 % faster switching among 500-1000 goroutines than a power of two), 16 colours of 64 bytes
-//             keep the hot ends of stacks in different cache sets.
-//   Size      1 MiB of address space: only what is touched costs memory, and two stacks share a page table. Larger ones would
-//             not: a token through 10,000 stacks takes twice as long with 4 MiB, and a million goroutines need 4 GB of page
-//             tables (decision 0014). The goroutine of run() has the 8 MiB of a main thread. Where address space is scarce,
-//             256 KiB for all.
-//   Guard     36 KiB: libc has uninstrumented frames of up to 33 KiB; user code is compiled with stack-clash protection.
-//   States    cold: never touched, or given back to the system; warm: a dead G whose pages are there. P caches and shared_
-//             hold warm ones, LIFO. What stayed unused in shared_ for a trimming interval becomes cold.
-//   Memory    regions are never unmapped, so a stale pointer to a dead G reads zeros or an old G, and never faults.
+//   Layout    Slots are carved from large regions of uncommitted memory: | guard 36 KiB | usable ... | colour | G |.
+//             The stride is an odd number of pages: 40 % faster switching among 500-1000 goroutines than a power of
+//             two. 16 colours of 64 bytes keep the hot ends of stacks in different cache sets.
+//   Size      1 MiB of address space. Only touched pages cost memory, and two stacks share a page table. Larger stacks
+//             would not share one: with 4 MiB, a token through 10,000 stacks takes twice as long, and a million
+//             goroutines need 4 GB of page tables (decision 0014). The goroutine of run() has 8 MiB, as a main thread.
+//             Where address space is scarce, all have 256 KiB.
+//   Guard     36 KiB, because libc has uninstrumented frames of up to 33 KiB. User code is compiled with stack-clash
+//             protection.
+//   States    A cold slot was never touched, or its pages were given back to the system. A warm slot has a dead G and
+//             its pages. The Ps' caches and the chains SizeClass::warm hold warm slots, LIFO. Slots that stayed unused
+//             in such a chain for a trimming interval become cold.
+//   Memory    Regions are never unmapped, so a stale pointer to a dead G reads zeros or an old G, and never faults.
 namespace weft::sched {
 
 inline constexpr std::size_t kGuardBytes = 36 * 1024;
@@ -29,21 +31,22 @@ inline constexpr std::size_t kDefaultStackBytes = 1024 * 1024;
 inline constexpr std::size_t kMainStackBytes = 8 * 1024 * 1024;
 inline constexpr std::size_t kScarceStackBytes = 256 * 1024;  // the default where address space is scarce
 inline constexpr std::size_t kMinStackBytes = 16 * 1024;
-// Below the checks' guard: frames without checks, and the check itself, which reports overflows. ASan's frames are larger.
+// Room below the address that compiled-in checks compare with (true_guard() in preempt.h). It is for frames without
+// checks, and for the check itself, which reports overflows. ASan's frames are larger.
 inline constexpr std::size_t kGuardSlack = (WEFT_ASAN ? 48 : 16) * 1024;
 inline constexpr std::size_t kMaxStackBytes = std::size_t{1} << 30;
 
 class StackPool {
  public:
-  // Before the first goroutine. 0: what the system has room for.
+  // Before the first goroutine. 0: the size that the system has room for.
   void set_default_size(std::size_t usable_bytes) noexcept;
   std::size_t default_size() const noexcept { return default_class_.usable; }
-  // Of the goroutine of run(). The same as the default where that was asked for, or address space is scarce.
+  // For the goroutine of run(). Equal to the default size if a default was set explicitly, or address space is scarce.
   std::size_t main_size() const noexcept { return main_size_; }
-  // From a G with a default stack, whatever its colour, at least so much is its stack's.
+  // The least stack below a G with a default stack, whatever the G's colour.
   std::size_t least_room() const noexcept { return default_class_.usable - sizeof(Goroutine) - 15 * base::kCacheLine; }
 
-  // Owner of p. A dead G with a default stack; null: no memory.
+  // Owner of p. Returns a dead G with a default stack. Null: no memory.
   Goroutine* take(Processor& p) noexcept {
     if (WEFT_UNLIKELY(p.free_gs == 0) && !refill(p)) return nullptr;
     auto* g = reinterpret_cast<Goroutine*>(p.free_gs);
@@ -51,25 +54,26 @@ class StackPool {
     --p.free_g_count;
     return g;
   }
-  // The caller may be standing on g's stack until it switches away: a spill never gives away the newest.
+  // The caller may stand on g's stack until it switches away. So a spill never gives away the newest G.
   void give(Processor& p, Goroutine* g) noexcept {
     keep(p, g);
     if (WEFT_UNLIKELY(p.free_g_count > kCacheLimit)) spill(p);
   }
 
-  // Stacks of other sizes: not cached on Ps. Nobody stands on g's stack.
+  // Stacks of other sizes, which Ps do not cache. No thread stands on the stack of the G that is given.
   Goroutine* take_sized(std::size_t usable_bytes) noexcept;
   void give_sized(Goroutine* g) noexcept;
 
   void drain(Processor& p) noexcept;
-  // Before the first goroutine: every take and give goes to the shared list (the ladder of the benchmarks).
+  // For the ladder of the benchmarks: every take and give goes to the shared list. Before the first goroutine.
   void keep_no_caches() noexcept { cacheless_ = true; }
 
-  // Gives back the memory of stacks unused since the last call; at most `limit` of them. True: there is more to do.
+  // Gives the memory of at most `limit` stacks back to the system, of those that were not used since
+  // begin_trim_interval(). True: there is more to do.
   bool trim(std::size_t limit) noexcept;
   void begin_trim_interval() noexcept;
 
-  // Whose guard (or stack) is this address in? Async-signal-safe. Null: nobody's.
+  // The G whose stack or guard has this address. Null: none. Async-signal-safe.
   struct Place {
     Goroutine* g;
     bool in_guard;
@@ -92,13 +96,13 @@ class StackPool {
   };
   Statistics statistics() const noexcept;
 
-  // Unguarded slots only: has the end of the stack been written?
+  // For unguarded slots only. False: the end of the stack has been written, so the stack overflowed.
   static bool canary_intact(const Goroutine* g) noexcept;
 
  private:
   static constexpr std::uint32_t kCacheLimit = 128;
 
-  // Constant-initialised and never destroyed, as all of the pool: goroutines exist before and after main.
+  // Constant-initialised and never destroyed, as the whole pool, because goroutines exist before and after main.
   class SlotList {
    public:
     bool empty() const noexcept { return count_ == 0; }
@@ -116,14 +120,14 @@ class StackPool {
   struct SizeClass {
     std::size_t usable = 0;
     std::size_t stride = 0;
-    Region* region = nullptr;  // the one being carved
-    SlotList cold;             // has room for all slots of this class
+    Region* region = nullptr;  // the region that is being carved
+    SlotList cold;             // its capacity suffices for all slots of this class
     std::size_t slots = 0;     // carved so far
     std::uintptr_t warm = 0;   // chain of dead Gs
     std::size_t warm_count = 0;
     std::size_t low_water = 0;  // least warm_count in this trimming interval
     std::size_t carve_batch = 8;
-    std::size_t region_bytes = std::size_t{1} << 30;  // of the next one: they double, so that find() passes few
+    std::size_t region_bytes = std::size_t{1} << 30;  // of the next region; doubles, so that find() passes few
     SizeClass* next = nullptr;
   };
   struct Region {
@@ -148,7 +152,7 @@ class StackPool {
   std::byte* take_cold(SizeClass& size_class) noexcept;         // under lock_; null: no memory
   bool carve(SizeClass& size_class) noexcept;                   // under lock_
   Region* add_region(SizeClass& size_class) noexcept;           // under lock_
-  // Touches the stack's first page, which is most of what a new goroutine costs: never under lock_.
+  // Never under lock_, because it touches the stack's first page, which is most of what a new goroutine costs.
   Goroutine* construct(const SizeClass& size_class, std::byte* slot, bool unguarded) noexcept;
   SizeClass* class_of(std::size_t usable_bytes) noexcept;  // under lock_; null: no memory for a new one
   static void shape(SizeClass& size_class, std::size_t usable_bytes) noexcept;
@@ -156,7 +160,7 @@ class StackPool {
   mutable os::RankedMutex<base::Rank::kStacks> lock_;
   bool cacheless_ = false;
   std::size_t main_size_ = 0;
-  SizeClass default_class_;  // and those of other sizes, by next
+  SizeClass default_class_;  // the classes of other sizes follow by next
   base::Atom<Region*> regions_{nullptr};
   std::size_t guards_by_mprotect_ = 0;
   bool unguarded_ = false;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kShortestNs = 1'000'000;
 constexpr std::uint32_t kDoublings = 11;  // to just under 2048 ms
 constexpr std::uint32_t kOneIn = 16;
-constexpr std::int64_t kShare = 5;  // of the time: one part in so many
+constexpr std::int64_t kShare = 5;  // sleeps may take one part in five of the time
 
 }  // namespace
 
@@ -33,7 +33,7 @@ std::int64_t Starvation::draw(std::int64_t now_ns) noexcept {
   const std::int64_t length = std::min(wanted, left);
   if (length < kShortestNs) return 0;
   if (spent_ns_.fetch_add_relaxed(length) + length <= (now_ns - begun_ns_) / kShare) return length;
-  spent_ns_.fetch_add_relaxed(-length);  // two drew at once, and there is not enough for both
+  spent_ns_.fetch_add_relaxed(-length);  // two threads drew at once, and there is not enough for both
   return 0;
 }
 
@@ -41,8 +41,8 @@ void Starvation::visit() noexcept {
   const std::int64_t now_ns = os::now_ns();
   const std::int64_t length = draw(now_ns);
   if (length == 0) return;
-  // Until a time, not for a time: our own signal restarts the call (arch/restart_call.h), every millisecond while the
-  // world is to stop. A signal may end it early: nobody counts on the length.
+  // An absolute deadline, because the runtime's own signal restarts the call (arch/restart_call.h), every millisecond
+  // while the world is to stop. Another signal may end the sleep early; no caller relies on its length.
   const std::int64_t end_ns = now_ns + length;
   const timespec end{end_ns / 1'000'000'000, end_ns % 1'000'000'000};
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, nullptr);

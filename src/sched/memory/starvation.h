@@ -4,10 +4,10 @@
 
 #include "base/atomic.h"
 
-// For tests (WEFT_DEBUG=starve): an M that looks for work or for a P is stopped for a while, as the kernel may do to any thread at
-// any moment on a loaded machine. Others must get on without it.
-//   Length   1 ms to 2 s, short ones as likely as long ones; all together at most a fifth of the time since begin(), so that
-//            whatever is tested still gets somewhere.
+// For tests (WEFT_DEBUG=starve): an M that looks for work or for a P is made to sleep for a while, as the kernel may do
+// to any thread at any moment on a loaded machine. The other threads must get on without it.
+//   Length   1 ms to 2 s, each doubling of it as likely as the others. All sleeps together take at most a fifth of the
+//            time since begin(), so that the program under test still makes progress.
 namespace weft::sched {
 
 class Starvation {
@@ -15,7 +15,7 @@ class Starvation {
   void begin(std::uint64_t seed, std::int64_t now_ns) noexcept;
   bool on() const noexcept { return on_; }
 
-  // How long the caller is to sleep now; 0: not at all.
+  // Returns how long the caller has to sleep now; 0: not at all.
   std::int64_t draw(std::int64_t now_ns) noexcept;
   // Draws, and sleeps.
   void visit() noexcept;

@@ -45,7 +45,7 @@ TEST(Starvation, lengths_are_from_a_millisecond_to_two_seconds_and_of_every_size
   Starvation starvation;
   starvation.begin(7, 0);
   int sizes[11] = {};
-  const std::int64_t late = 100'000'000 * kMs;  // so much time has passed that the share is no limit
+  const std::int64_t late = 100'000'000 * kMs;  // so late that the share does not limit the lengths
   for (int i = 0; i < 50'000; ++i) {
     const std::int64_t length = starvation.draw(late);
     if (length == 0) continue;
@@ -87,7 +87,7 @@ TEST(Starvation, many_threads_share_one_allowance) {
   EXPECT_GT(sum, now / 10);
 }
 
-// As while the world is to stop: our own signal comes again and again, and has the interrupted call made again.
+// As while the world is to stop: the runtime's signal comes again and again, and restarts the interrupted call.
 TEST(Starvation, signals_that_restart_a_pause_do_not_make_it_longer) {
   struct sigaction action{};
   action.sa_sigaction = [](int, siginfo_t*, void* context) { arch::restart_interrupted_call(context, false); };
@@ -104,7 +104,7 @@ TEST(Starvation, signals_that_restart_a_pause_do_not_make_it_longer) {
     }
   });
   Starvation starvation;
-  starvation.begin(3, began - 500 * kMs);  // a fifth of that may be spent
+  starvation.begin(3, began - 500 * kMs);  // a fifth of these 500 ms may be spent
   int pauses = 0;
   for (int i = 0; i < 400; ++i) {
     const std::int64_t before = os::now_ns();

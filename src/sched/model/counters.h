@@ -8,7 +8,8 @@
 
 namespace weft::sched {
 
-// What the runtime counts. Each P has its own set, bumped by its owner without a locked operation; sums are made on reading.
+// What the runtime counts. Each P has its own set, which its owner bumps without a locked operation. The reader adds
+// the sets up.
 enum class Counter : std::uint8_t {
   kSpawns,
   kFinished,
@@ -38,7 +39,7 @@ enum class Counter : std::uint8_t {
   kThreadsThrottled,
   kLastMachineHits,
   kLastMachineMisses,
-  kMigrations,  // a goroutine runs on another P than before
+  kMigrations,  // a goroutine runs on another P than the last time
   kIdleRuns,
   kLockedHandoffs,
   kStarts,
@@ -50,7 +51,7 @@ class CounterSet {
  public:
   // Owner of the P only.
   void bump(Counter counter, std::uint64_t by = 1) noexcept { at(counter).bump(by); }
-  // Anybody.
+  // Any thread.
   void add(Counter counter, std::uint64_t by = 1) noexcept { at(counter).fetch_add_relaxed(by); }
   std::uint64_t read(Counter counter) const noexcept {
     return values_[static_cast<std::size_t>(counter)].load_relaxed();

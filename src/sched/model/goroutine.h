@@ -14,11 +14,13 @@
 #include "trace/emit.h"
 #include "weft/detail/holder_hint.h"
 
-// G: a started goroutine. It lives at the top of its own stack, so that a parked goroutine touches one page and one TLB entry.
-//   Ownership   sp == null while it runs. A goroutine that parks publishes itself (waiter list), drops its locks at once and
-//               then switches; the switch stores sp last. Whoever takes it from a queue waits for sp != null (but never on
-//               the stack of another published goroutine: two such waits could wait for each other): no hook runs after
-//               the switch. The memory is never unmapped: a stale pointer reads a dead G, not a fault.
+// G: a started goroutine. It lives at the top of its own stack, so that a parked goroutine touches one page and one
+// TLB entry.
+//   Ownership   sp is null while the goroutine runs. A goroutine that parks publishes itself (waiter list), drops its
+//               locks at once, and then switches; the switch stores sp last. The M that takes it from a queue waits
+//               for sp != null, so no hook has to run after the switch. The M never waits for that on the stack of
+//               another published goroutine, because two such waits could wait for each other.
+//   Memory      is never unmapped, so a stale pointer reads a dead G and does not fault.
 namespace weft::detail {
 struct preemptible_scope;
 }
@@ -30,62 +32,64 @@ struct Machine;
 struct Processor;
 class Locals;
 
-// What a spawn with options (name, stack size, idle priority, inherited locals) carries beside the record.
+// What a spawn with options (name, stack size, idle priority, inherited locals) carries in addition to its record.
 struct SpawnExtra {
   std::string name;
   bool idle = false;
-  std::uint64_t id = 0;  // 0: given at the start
+  std::uint64_t id = 0;  // 0: assigned when the goroutine starts
   std::uint64_t parent = 0;
   Locals* inherited = nullptr;
   trace::Mark mark;
-  Goroutine* g =
-      nullptr;  // with a stack of its own size: taken at the spawn, so that who asks for too much hears of it there
+  // With a stack of its own size: taken at the spawn, so that the spawn fails if the size is too much.
+  Goroutine* g = nullptr;
 };
 
 enum GFlags : std::uint8_t {
   kGLocked = 1,     // wired to a thread (lock_os_thread)
-  kGOwnStack = 2,   // stack of its own size: does not run other records afterwards
+  kGOwnStack = 2,   // its stack is not of the default size: runs no other records afterwards
   kGIdle = 4,       // idle priority
   kGUnguarded = 8,  // no guard page under its stack: the canary is checked at each switch
-  kGDetails = 16,   // has name, locals, a parent or kGExits to clear at the end
+  kGDetails = 16,   // has a name, locals, a parent or kGExits, to be cleared at its end
   kGExits = 32,     // this_goroutine::exit() unwinds its stack
   kGBlocks = 64,    // blocks its thread in calls that it does not announce (lease.h)
 };
-inline constexpr std::uint32_t kBriefUs = 50;  // waking another thread for it, which comes in between, costs half of that
-inline constexpr std::uint8_t kShortRunner = 2;  // seen so often in a row to run briefly: expected to do so again
+// A shorter run is brief. To wake another thread for it, which would come in between, costs half of that.
+inline constexpr std::uint32_t kBriefUs = 50;
+inline constexpr std::uint8_t kShortRunner = 2;  // so many brief runs in a row: the next one is expected to be brief
 inline constexpr std::uint8_t kLongRunnerMax = 4;
 inline constexpr std::uint8_t kGSlowSwitch = kGLocked | kGUnguarded | kGBlocks;
-inline constexpr std::uint32_t kLockHeld = 1u << 16;  // in no_preempt: for each call of the user's code with a lock held
+// Added to no_preempt for each call of user code that the runtime makes with one of its locks held.
+inline constexpr std::uint32_t kLockHeld = 1u << 16;
 
 struct alignas(base::kCacheLine) Goroutine {
   base::Atom<void*> sp{nullptr};  // first: weft_switch_context writes it
   std::uintptr_t link = 0;        // run queues and free lists
   SpawnRecord* record = nullptr;
-  void* caught_exceptions = nullptr;  // the thread's exception state while not running
+  void* caught_exceptions = nullptr;  // the thread's exception state, while the goroutine does not run
   std::uint32_t uncaught_exceptions = 0;
   std::int32_t saved_errno = 0;
   base::Atom<GStatus> status{GStatus::kDead};
   std::uint8_t flags = 0;
   WaitReason wait_reason = WaitReason::kNone;
   std::uint16_t last_p = 0;
-  struct Habits {                  // what was seen of it, to predict what comes; cleared in one store
-    std::uint8_t long_runner = 0;  // rule R.5: > 1: computes on after waking others
+  struct Habits {                  // what it did so far, to predict what it will do; cleared in one store
+    std::uint8_t long_runner = 0;  // rule R.5 (long runners): if > 1, it computes on after waking others
     std::uint8_t short_runner = 0;
     std::uint8_t watched = 0;
-    std::uint8_t long_calls = 0;  // its next blocking call will be long
-    std::uint8_t plain_calls = 0;  // its next unannounced one, too (lease.h)
+    std::uint8_t long_calls = 0;  // predicts whether its next blocking call will be long (call_habit.h)
+    std::uint8_t plain_calls = 0;  // the same for calls that it does not announce (lease.h)
     std::uint8_t spare[3] = {};
   } habits;
   std::uint64_t id = 0;
 
   // Second line: waiting, identity.
   const void* wait_object = nullptr;
-  std::uint64_t ready_at = 0;       // ticks of a sampled ready; 0: none
+  std::uint64_t ready_at = 0;       // ticks when a sample began (run_sample.h); 0: no sample
   std::uint32_t wait_since_ms = 0;  // coarse clock
   std::uint32_t lock_depth = 0;     // lock_os_thread nesting
-  std::uint32_t no_preempt = 0;     // depth of non-preemptible regions (the documents' m->locks)
-  // Of one that sleeps now and then. While it runs: when it did again after its last sleep, low bits of ticks; 0: it has not slept.
-  // While it sleeps: for how long it will run then, by what it did before, in us.
+  std::uint32_t no_preempt = 0;     // depth of non-preemptible regions (m->locks in the design documents)
+  // For a goroutine that sleeps now and then. While it runs: the low bits of the ticks when it ran again after its last
+  // sleep; 0: it has not slept. While it sleeps: its expected next run in us, taken from its run before the sleep.
   std::uint32_t runs_between_sleeps = 0;
   Machine* locked_m = nullptr;
   std::byte* stack_bottom = nullptr;  // lowest usable address
@@ -97,8 +101,8 @@ struct alignas(base::kCacheLine) Goroutine {
   std::string* name = nullptr;
   std::uint64_t parent = 0;
   std::uint32_t stack_bytes = 0;                           // usable
-  const detail::preemptible_scope* preemptible = nullptr;  // the innermost one (preempt.h)
-  detail::shared_holds reads;                              // what it holds together with others, for reports
+  const detail::preemptible_scope* preemptible = nullptr;  // the innermost scope (preempt.h)
+  detail::shared_holds reads;                              // locks it holds together with others, for reports
   arch::Fiber fiber;
 
   std::byte* stack_top() noexcept { return reinterpret_cast<std::byte*>(this); }
@@ -109,8 +113,8 @@ static_assert(offsetof(Goroutine, id) == weft::detail::goroutine_id_offset &&
                   offsetof(Goroutine, reads) == weft::detail::goroutine_reads_offset,
               "inline code of locks knows these offsets");
 
-// A change of state, where the tracer has heard of it or nothing is recorded; otherwise transition() in tracing/trace_points.h.
-// A plain store: the owner writes.
+// A change of state that the tracer has been told of already, or that happens while nothing is recorded. All other
+// changes go through transition() in tracing/trace_points.h. A plain store, because only the owner writes.
 inline void transition_untraced(Goroutine* g, GStatus from, GStatus to) noexcept {
   WEFT_DCHECK(g->status.load_relaxed() == from, "a goroutine changes state only from the state its owner put it in");
   WEFT_DCHECK(is_legal_move(from, to), "a goroutine moves only along the table in status.h");

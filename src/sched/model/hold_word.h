@@ -5,7 +5,7 @@
 #include "base/atomic.h"
 #include "os/self_signal.h"
 
-// What others want of an exile's thread; core/hold.h says how it is used, and why no wish is lost.
+// What others want of an exile's thread. core/hold.h says how the word is used, and why no request is lost.
 namespace weft::sched {
 
 enum HoldReason : std::uint32_t {
@@ -16,21 +16,22 @@ enum HoldReason : std::uint32_t {
 inline constexpr std::uint32_t kHoldReasons = 7, kHeld = 8;
 
 enum class Refusal : std::uint8_t {
-  kPlace,      // it may have a lock that others need, or nobody can tell
-  kCall,       // the same, and it sleeps in a system call
-  kForbidden,  // no_preempt
+  kPlace,      // the thread may hold a lock that others need, or its stack does not tell
+  kCall,       // the same, and the thread sleeps in a system call
+  kForbidden,  // no_preempt is not 0
 };
 
-// What others want of an exile's thread. Part of its Machine.
+// Part of the Machine of the exile's thread.
 struct Hold {
   base::Atom<std::uint32_t> word{0};
-  base::Atom<std::uint32_t> refusals{0};  // since somebody wants it; written by the thread and by who begins to want
+  // Since a holder has wanted the thread. Written by the thread, and by a holder that begins to want it.
+  base::Atom<std::uint32_t> refusals{0};
   base::Atom<Refusal> last_refusal{Refusal::kPlace};
   base::Atom<const void*> context{nullptr};  // the interrupted registers (ucontext_t); valid while held
-  // machines_lock: the last signal, what `refusals` was then, and since when it is wanted
+  // Under machines_lock: when the last signal was sent, since when the thread is wanted, and `refusals` at that signal.
   std::int64_t asked_ns = 0, wanted_ns = 0;
   std::uint32_t refusals_then = 0;
-  int timer = os::kNoTimer;  // the thread's own
+  int timer = os::kNoTimer;  // the thread's own: by it the thread signals itself (preempt.cc)
 };
 inline constexpr std::uint32_t kPatience = 25;
 

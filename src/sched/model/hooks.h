@@ -9,7 +9,8 @@ namespace weft::sched {
 struct Goroutine;
 struct WaitFacts;
 
-// What layers above give the scheduler, and tests replace to inject faults. Set before the scheduler starts.
+// Functions that the layers above provide to the scheduler, and that tests replace to inject faults. Set before the
+// scheduler starts.
 struct Hooks {
   void (*thread_started)() = [] {};
   void (*thread_ending)() = [] {};
@@ -17,7 +18,7 @@ struct Hooks {
                       const char* name) noexcept = os::start_thread;
   void (*warn_thread_refused)(int error) = [](int) {};
   void (*warn_signal_refused)(int signal, int error) = [](int, int) {};
-  void (*poke_sysmon)() = [] {};  // something needs a look sooner than planned
+  void (*poke_sysmon)() = [] {};  // sysmon should look sooner than it planned to
   void (*all_idle)() = [] {};     // the last P has become idle: deadlock check
   void (*report_overflow)(const Goroutine* g, const void* address) = [](const Goroutine*, const void*) {};
   void (*tell_wait)(const Goroutine* g, WaitFacts& facts) = [](const Goroutine*, WaitFacts&) {};  // for dumps

@@ -14,9 +14,11 @@
 #include "sched/model/hold_word.h"
 #include "sched/queue/runnable.h"
 
-// M: an operating-system thread that runs goroutines when it holds a P, and looks for them on its own stack (g0) when not.
-//   Life      started when a P has work and no idle M is there; sleeps on its note; exits when idle for long, or when a
-//             goroutine ends while locked to it. The structure outlives the thread and is reused: observers never fault.
+// M: an operating-system thread. It runs goroutines while it holds a P and has work; it searches for work on its own
+// stack (g0).
+//   Life      started when a P has work and no M is idle; sleeps on its note; exits when it was idle for long, or when
+//             a goroutine ends that is locked to it. The structure outlives the thread and is reused, so observers
+//             never fault.
 namespace weft::sched {
 
 struct Goroutine;
@@ -28,18 +30,21 @@ struct ExceptionGlobals {
   unsigned int uncaught;
 };
 
-// A waker may restrict a sleeping M's CPUs for the moment of waking up. The M is back on all of them before it runs anything:
-// what it starts (threads, processes) would inherit the restriction for good. Only if the waker is kept from running in the middle
-// (a debugger) does the M go on without it, after a while: kPlacing -> kAwake.
-//   Undone   each restriction is, after it was made: by the M, which sees kPlaced, written behind it; or by its waker, whose CAS from kPlacing
-//            fails. A waker that comes so late that another one is placing meanwhile ends that one's kPlacing instead: then the M undoes its
-//            restriction, and the other's CAS fails.
-//   Left     what such an M starts between a late restriction and its end inherits it; a thread that has ended meanwhile has given its number away.
+// A waker may restrict the CPU mask of a sleeping M while that M wakes up, to choose the CPU it wakes on. The M gets
+// its full mask back before it runs anything, because threads and processes that it starts inherit its mask for good.
+// The M waits for a waker that is still placing it. If that waker is kept from running (by a debugger), the M goes on
+// without it after 50 ms (machine_sleep.cc): kPlacing -> kAwake.
+//   Undone     Every restriction is undone after it was made. Either the M undoes it: it sees kPlaced, which the waker
+//              writes after the restriction. Or the waker undoes it, because its CAS from kPlacing fails.
+//              A waker may be so late that a second waker is placing the M again. Then the CAS of the first waker ends
+//              the kPlacing of the second one: the M undoes the restriction, and the CAS of the second waker fails.
+//   Known gaps A thread or process that the M starts between a late restriction and its undoing inherits the narrow
+//              mask. If the M's thread has ended meanwhile, its thread id may belong to another thread by then.
 enum class Placement : std::uint8_t {
-  kAwake,    // hands off
-  kAsleep,   // a waker may begin
-  kPlacing,  // a waker is at it: the M waits for the end of that, a while
-  kPlaced,   // the M has to undo it
+  kAwake,    // wakers must not place it
+  kAsleep,   // a waker may begin to place it
+  kPlacing,  // a waker is placing it: the M waits until that is done, for a while
+  kPlaced,   // the M has to undo the restriction
 };
 
 // Code addresses, innermost first.
@@ -50,13 +55,13 @@ struct WalkedStack {
   bool asleep = false;  // in a system call
 };
 
-// An exile's turns, as sysmon has seen them.
+// An exile's turns, as sysmon sees them.
 struct ExileTurn {
-  std::int64_t since_ns = 0;    // of its turn, or of its wait for one
+  std::int64_t since_ns = 0;    // when its turn began or, if it waits, its wait for a turn
   std::int64_t sampled_ns = 0;  // 0: not yet
-  std::int64_t cpu_ns = 0;      // its thread's CPU time then
+  std::int64_t cpu_ns = 0;      // CPU time of its thread at sampled_ns
   bool waits = false;
-  bool computes = false;  // it had the CPU since the sample before, and does not sleep in a system call
+  bool computes = false;  // it used the CPU since the sample before, and does not sleep in a system call
 };
 
 struct alignas(base::kCacheLine) Machine {
@@ -66,40 +71,41 @@ struct alignas(base::kCacheLine) Machine {
   Processor* p = nullptr;
   int* errno_address = nullptr;
   ExceptionGlobals* exceptions = nullptr;
-  Runnable handed;            // what to run next, decided before switching to g0
-  Goroutine* dead = nullptr;  // ended; freed on g0 because we stood on its stack
+  Runnable handed;            // what to run next, decided before the switch to g0
+  Goroutine* dead = nullptr;  // has ended; freed on g0, because the M stood on its stack
   Goroutine* locked_g = nullptr;
   bool spinning = false;
   bool must_exit = false;
-  bool brief = false;              // what it found last was a few sleepers that run briefly
-  std::uint32_t fruitless = 0;     // rule R.4: steals in a row that were not worth it
-  std::uint32_t suppressions = 0;  // for that, in a row
+  bool brief = false;              // the work it found last was a few sleepers that run briefly
+  std::uint32_t fruitless = 0;     // rule R.4 (thieves are judged): steals in a row that were not worth it
+  std::uint32_t suppressions = 0;  // how often in a row it was suppressed for that
   std::int64_t suppressed_until_ns = 0;
-  std::uint64_t stole_at = 0;      // ticks, without those in barriers; 0: the last work was not stolen
+  std::uint64_t stole_at = 0;      // ticks of the last steal, without those in barriers; 0: its work was not stolen
   std::uint32_t call_count = 0;
   std::uint32_t nested_calls = 0;
   std::uint64_t call_word = 0;  // the P's word while in a call
-  std::uint64_t call_began = 0;  // ticks, of a call that is timed (handoff.h)
+  std::uint64_t call_began = 0;  // ticks; only for calls that are timed (handoff.h)
   Processor* call_p = nullptr;
-  const void* call_frame = nullptr;  // of the function that entered the call, for dumps
+  const void* call_frame = nullptr;  // frame of the function that entered the call, for dumps
   const void* call_pc = nullptr;
-  os::ThreadUsage lease_usage;       // when the lease began
-  std::uint64_t walk_again_at = 0;   // ticks: its stack was deep, and not to be left; only its signal handler
-  const WalkedStack* interrupted = nullptr;  // where the preemption signal came, while that is recorded
+  os::ThreadUsage lease_usage;       // of this thread, when the lease began
+  // Ticks before which its stack is not walked again: the last walk was in vain. Used only by its signal handler.
+  std::uint64_t walk_again_at = 0;
+  const WalkedStack* interrupted = nullptr;  // the stack that the preemption signal found, while the tracer records it
   arch::Fiber fiber;
 
   // --- shared ---
-  os::Note note;  // a doorbell: what to do is in next_p (or in the idle word, for the passive spinner)
-  base::Atom<Processor*> next_p{nullptr};  // with the two below, written before it
+  os::Note note;  // a doorbell: what to do stands in next_p (for the passive spinner: in the idle word)
+  base::Atom<Processor*> next_p{nullptr};  // the P it is handed; written after the two fields below
   Runnable next_runnable;
   bool next_spinning = false;
   base::Atom<Placement> placement{Placement::kAwake};
-  base::Atom<int> slept_on_cpu{-1};  // a hint: where the kernel would rather wake it
+  base::Atom<int> slept_on_cpu{-1};  // a hint: the kernel tends to wake it there
   os::Current* current = nullptr;                  // this thread's weft_current, for observers
   base::Atom<bool> exiled{false};  // its goroutine computes on without the P it had (preempt.h)
-  base::Atom<bool> leased{false};  // the same, and sysmon takes that P only if the thread sleeps (lease.h)
+  base::Atom<bool> leased{false};  // exiled by a lease: sysmon takes the P only if the thread sleeps (lease.h)
   base::Atom<bool> probed{false};  // the signal on its way asks whether the thread sleeps (plain_call_watch.h)
-  Hold hold;                       // whether that must stand still
+  Hold hold;                       // whether the exile must stand still
   base::Atom<bool> alive{false};
   std::uint32_t id = 0;
   pid_t tid = 0;
@@ -110,10 +116,10 @@ struct alignas(base::kCacheLine) Machine {
   bool idle = false;
   Machine* all_next = nullptr;
   Machine* free_next = nullptr;
-  volatile std::uintptr_t* guard_slot = nullptr;   // this thread's stack guard; null: the thread is not there (yet, any more)
+  volatile std::uintptr_t* guard_slot = nullptr;   // this thread's stack guard; null: not started yet, or ended
   volatile std::uint32_t* preempt_flag = nullptr;  // this thread's weft::detail::preempt_requested
 
-  // --- sysmon's (sched/exile/exile_shares.h), of an exile ---
+  // --- only sysmon (sched/world/exile_shares.h), for an exile ---
   ExileTurn turn;
 };
 

@@ -7,19 +7,20 @@
 #include "sched/queue/runnable.h"
 
 // The seam between mechanism and policy.
-//   Split     A policy decides where runnable work waits, what a P runs next, and what a thief takes. The mechanism switches,
-//             wakes, steals at the right moment, and sees to timers, the global queue, blocking calls, preemption and stops of
-//             the world.
-//   State     A policy owns what it keeps of each P: it makes that in attach() and finds it by Processor::id. It must not be
-//             given back while the process lives, because observers may still look at it.
+//   Split     A policy decides where runnable work waits, what a P runs next, and what a thief takes. The mechanism
+//             switches, wakes, steals at the right moment, and sees to timers, the global queue, blocking calls,
+//             preemption and stops of the world.
+//   State     A policy owns what it keeps for each P: attach() makes it, Processor::id finds it. It must not be freed
+//             while the process lives, because observers may still look at it.
 //   Slot      Every P has a slot for what should run next. A policy that uses it grants runs out of it: next() sets
-//             Processor::slot_runs. While the grant lasts, the mechanism puts a woken goroutine into the empty slot and runs
-//             what is in there without asking the policy. The mechanism also lets thieves empty a slot whose P has not moved
-//             for a while. A policy that never grants runs never sees the slot used.
-//   Mechanism counts dispatches and time slices, samples how long goroutines run (Processor::average_ns), gives the global queue
-//             its turn (`due`), and applies the wake rule to what was offered. A policy never blocks and never wakes.
-//   Callers   owner: the M that holds p, or whoever holds a P without an M. anybody: any thread, at any time; the answer may be
-//             old. stopped: the world stands still, or nobody uses p yet.
+//             Processor::slot_runs. While the grant lasts, the mechanism puts a woken goroutine into the empty slot,
+//             and runs what is in the slot, without asking the policy. The mechanism also lets thieves empty a slot
+//             whose P has not moved for a while. A policy that never grants runs never sees the slot used.
+//   Mechanism counts dispatches and time slices, samples how long goroutines run (Processor::average_ns), gives the
+//             global queue its turn (`due`), and applies the wake rule to what was offered. A policy never blocks and
+//             never wakes.
+//   Callers   owner: the M that holds p, or the thread that holds p without an M. any thread: at any time; the answer
+//             may be stale. stopped: the world is stopped, or p is not in use yet.
 //   Add one   tests/support/round_robin.cc is a whole policy on one page.
 namespace weft::sched {
 
@@ -32,17 +33,17 @@ enum class Why : std::uint32_t {
   kUnlock,     // the same, because it gets a lock
   kTimer,      // its time has come, or it takes its turn with sleepers
   kNetwork,    // its descriptor is ready
-  kYield,      // it lets others go first
+  kYield,      // it yielded: others go first
   kPreempted,  // its time slice is over
   kInjected,   // it comes from the global queue
-  kReturned,   // it was chosen and could not run, or another P gave it away
+  kReturned,   // it was picked but could not run, or another P gave it away
 };
 
-// What else is known of it.
+// What else is known of the runnable.
 enum class Known : std::uint32_t {
   kNothing,
-  kWakerGoesOn,  // the goroutine that woke or started it computes on, as far as is known: thieves should see it at once
-  kRunsBriefly,  // kTimer: a single sleeper that does little, such as a ticker
+  kWakerGoesOn,  // the goroutine that woke or started it probably computes on: thieves should see it at once
+  kRunsBriefly,  // with kTimer: a single sleeper that runs briefly, such as a ticker
 };
 
 enum class Place : std::uint8_t {
@@ -53,7 +54,7 @@ enum class Place : std::uint8_t {
 
 struct Pick {
   Runnable what;             // nothing: the P is out of work
-  std::size_t offered = 0;  // next() has moved so much hidden work to where thieves can take it
+  std::size_t offered = 0;  // how much hidden work next() has moved to where thieves can take it
 };
 
 // What waits on one P, without its slot.
@@ -70,7 +71,7 @@ struct Theft {
   Processor* ask = nullptr;  // hidden work has waited long on this P: the mechanism asks it to give way
 };
 
-// Visits runnable work, in no order.
+// Visits runnable work, in no particular order.
 struct Visitor {
   void (*call)(void* context, Runnable);
   void* context;
@@ -82,36 +83,37 @@ class Policy {
   virtual ~Policy() = default;
   virtual std::string_view name() const noexcept = 0;
 
-  // Stopped. p is used from now on, or again. False: no memory.
+  // Stopped. p will be used from now on, perhaps not for the first time. False: no memory.
   virtual bool attach(Processor& p) noexcept = 0;
-  // Owner. Takes all that the policy keeps on p: because p disappears, the policy changes, or p gets no thread.
+  // Owner. Takes all work that the policy keeps on p, because p disappears, the policy changes, or p gets no thread.
   virtual void drain(Processor& p, RunnableList& out) noexcept = 0;
 
-  // Owner. Makes it runnable.
+  // Owner. Accepts something that became runnable, and says where it waits.
   virtual Place ready(Processor& p, Runnable runnable, Why why, Known known = Known::kNothing) noexcept = 0;
   // Owner. The same for several, in their order. Returns kOffered if any of them is.
   virtual Place ready_all(Processor& p, const Runnable* several, std::size_t count, Why why) noexcept;
-  // Owner. What p runs now. `due`: the oldest of the global queue, whose turn has come; it must be returned or kept.
+  // Owner. What p runs now. `due`: the oldest entry of the global queue, if its turn has come. The policy must return
+  // it or keep it.
   virtual Pick next(Processor& p, Runnable due) noexcept = 0;
-  // Owner of thief. Takes work that others offer. kDesperate: nothing was found for a while; seen_ticks has each P's tick of
-  // then, so a P whose tick is still the same has not moved.
+  // Owner of thief. Takes work that others offer. kDesperate: the thief has found nothing for a while. seen_ticks holds
+  // each P's tick from before that, so a P whose tick is still the same has not moved since.
   virtual Theft steal(Processor& thief, Effort effort, const std::uint32_t* seen_ticks) noexcept = 0;
 
-  // Anybody. Does any P but `except` offer work? Asked again after a full fence before an M sleeps.
+  // Any thread. Does any P but `except` offer work? An M asks again after a full fence, before it sleeps.
   virtual bool offers(const Processor* except) const noexcept = 0;
-  // Anybody.
+  // Any thread.
   virtual Load load(const Processor& p) const noexcept = 0;
   // Owner. How many more can wait on p before some have to go to the global queue.
   virtual std::uint32_t room(const Processor& p) const noexcept = 0;
-  // With p standing still: for dumps.
+  // While p stands still. For dumps.
   virtual void visit(const Processor& p, Visitor visitor) const noexcept = 0;
 
-  // Anybody (sysmon). How long p's goroutine may run while others wait.
+  // Any thread (sysmon asks). How long p's goroutine may run while others wait.
   virtual std::int64_t slice_ns(const Processor& p) const noexcept;
   // Sysmon, at each of its looks. Returns a P that should give way now, or none.
   virtual Processor* tick(std::int64_t now_ns) noexcept;
 
-  // Does the waker choose what the woken M runs (the hand-off of the scheduler that Go had before 1.1)?
+  // Does the waker choose what the woken M runs (the hand-off of Go's scheduler before 1.1)?
   virtual bool hands_off() const noexcept { return false; }
   // False: all work waits in the global queue, so that a P has nothing to give to another.
   virtual bool keeps_work_on_processors() const noexcept { return true; }

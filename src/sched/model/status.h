@@ -3,26 +3,28 @@
 #include <cstddef>
 #include <cstdint>
 
-// States of G and P, who owns the object in each, and which moves are legal.
-//   Invariant  one state, one owner: only the owner named here may write the object's unsynchronised fields.
-//   Moves      go through transition() in goroutine.h / set_status() in processor.h, which check this table in debug
-//              builds and are the tracer's hook; on the hot paths they are plain stores.
+// States of G and P, the owner of the object in each state, and which moves of a G are legal.
+//   Invariant  One state, one owner: only the owner named here may write the object's unsynchronised fields.
+//   G moves    by transition() (tracing/trace_points.h), which tells the tracer, or by transition_untraced()
+//              (goroutine.h). Both check is_legal_move() in debug builds; the move itself is a plain store.
+//   P moves    when its word changes, by a store or a CAS: Processor::make_word() puts the state into the word
+//              (processor.h). No table is checked.
 namespace weft::sched {
 
 enum class GStatus : std::uint8_t {
   kDead,      // owner: the free list it is on (stack pool or P cache)
   kRunnable,  // owner: the queue it is on
   kRunning,   // owner: the M whose current goroutine it is, which holds a P
-  kWaiting,   // owner: whoever it waits for; between its own publication and sp != null also the M it is leaving
-  kInCall,    // owner: its M, in a blocking call; the P is wired to the M or has been taken away
+  kWaiting,   // owner: its waker; between its publication and sp != null also the M that it is leaving
+  kInCall,    // owner: its M, in a blocking call; the P is still the call's, or has been taken away
 };
 inline constexpr std::size_t kGStatusCount = 5;
 
 enum class PStatus : std::uint8_t {
   kIdle,     // owner: the idle list
   kRunning,  // owner: the M it is wired to
-  kInCall,   // owner: whoever wins the exchange of its word: the returning M, or a taker (sysmon, stop-the-world)
-  kStopped,  // owner: who stopped the world
+  kInCall,   // owner: the winner of a CAS of its word: the returning M, or a taker (sysmon, stop-the-world)
+  kStopped,  // owner: the thread that stopped the world
 };
 
 constexpr bool is_legal_move(GStatus from, GStatus to) noexcept {
@@ -31,7 +33,7 @@ constexpr bool is_legal_move(GStatus from, GStatus to) noexcept {
     case kDead:     return to == kRunning;  // a record gets a G and starts at once
     case kRunnable: return to == kRunning;
     case kRunning:  return to == kWaiting || to == kRunnable || to == kInCall || to == kDead;
-    case kWaiting:  return to == kRunnable || to == kRunning;  // kRunning: the wait was called off before parking
+    case kWaiting:  return to == kRunnable || to == kRunning;  // kRunning: it called the wait off before it parked
     case kInCall:   return to == kRunning || to == kRunnable;
   }
   return false;

@@ -23,9 +23,9 @@ TEST(Status, allows_these_moves_and_no_others) {
   const std::set<std::pair<GStatus, GStatus>> legal = {
       {kDead, kRunning},                                                                     // starts
       {kRunnable, kRunning},                                                                 // is resumed
-      {kRunning, kWaiting},  {kRunning, kRunnable}, {kRunning, kInCall}, {kRunning, kDead},  // parks, yields, calls, ends
+      {kRunning, kWaiting},  {kRunning, kRunnable}, {kRunning, kInCall}, {kRunning, kDead},  // park, yield, call, end
       {kWaiting, kRunnable}, {kWaiting, kRunning},                                           // is woken, calls it off
-      {kInCall, kRunning},   {kInCall, kRunnable},                                           // comes back with and without a P
+      {kInCall, kRunning},   {kInCall, kRunnable},                                           // returns with P, without
   };
   for (const GStatus from : kAll)
     for (const GStatus to : kAll)

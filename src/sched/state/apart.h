@@ -3,16 +3,17 @@
 #include "os/clock.h"
 #include "sched/state/scheduler.h"
 
-// A P that has retreated keeps apart for a while (core/retreat.h).
+// A P that has retreated stays apart for a while (core/retreat.h).
 namespace weft::sched {
 
-// Owner of p: it leaves the others' work alone for now. Never while no other P is busy.
+// Owner of p. True: p takes no work from other Ps for now. Never true while every other P is idle.
 inline bool keeps_apart(const Processor& p) noexcept {
   if (WEFT_LIKELY(p.retreat.was_never_on())) return false;
   return scheduler.idle.look().idle() + 1 < maxprocs() && p.retreat.is_on(os::now_ns());
 }
 
-// Anybody: p has work that runs for so long that sharing need not cost much.
+// Any thread. True: p offers work, and its runs are so long that one meeting in each would cost no more than is allowed
+// (sharing_meter.h).
 inline bool outweighs_sharing(const Processor& p) noexcept {
   constexpr std::uint32_t kLongRunNs = SharingMeter::kMeetingNs * SharingMeter::kMostLost;
   return p.average_ns.load_relaxed() >= kLongRunNs && policy().load(p).offered > 0;

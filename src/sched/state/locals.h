@@ -5,7 +5,7 @@
 
 #include "sched/frames/user_call.h"
 
-// Values of goroutine_local objects of one goroutine.
+// The values of one goroutine's goroutine_local objects.
 namespace weft::sched {
 
 class Locals {
@@ -22,7 +22,7 @@ class Locals {
 
   Locals() = default;
   Locals(const Locals&) = delete;
-  // Newest first, as objects of a scope are destroyed.
+  // Newest first, as the objects of a scope are destroyed.
   ~Locals() {
     while (!entries_.empty()) {
       const Entry entry = entries_.back();
@@ -42,7 +42,7 @@ class Locals {
       if (entry.operations->copy != nullptr) return true;
     return false;
   }
-  // A child's starting set. Strong guarantee: a throwing copy leaves nothing behind.
+  // The values that a child starts with. Strong guarantee: a copy that throws leaves nothing behind.
   Locals* inherit() const {
     auto* child = new Locals;
     try {

@@ -7,7 +7,7 @@
 namespace weft::sched {
 
 bool network_unwatched_for(std::int64_t ns) noexcept {
-  // Hints: whoever acts on them looks again, and sysmon comes by.
+  // Relaxed loads, because these are hints: a thread that acts on them looks again, and sysmon comes by.
   const NetworkWatch& network = scheduler.network;
   if (network.registered.load_relaxed() == 0 || network.blocked.load_relaxed() != nullptr) return false;
   return ns == 0 || os::now_ns() - network.looked_at_ns.load_relaxed() >= ns;

@@ -4,12 +4,12 @@
 
 #include "sched/queue/runnable.h"
 
-// Looking at descriptors (model/work_source.h says who does, and when).
+// Looking at descriptors. model/work_source.h says which threads do, and when.
 namespace weft::sched {
 
-// Looks, unless another thread does at this moment. The caller decides where the result goes.
+// Looks, unless another thread does at this moment. The caller decides where the ready goroutines go.
 void look_at_network(RunnableList& ready) noexcept;
-// Descriptors are registered, no M blocks in the source, and none has looked for so long.
+// Descriptors are registered, no M blocks in the source, and no thread has looked for `ns`.
 bool network_unwatched_for(std::int64_t ns) noexcept;
 
 }  // namespace weft::sched

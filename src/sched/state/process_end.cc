@@ -8,7 +8,8 @@
 namespace weft::sched {
 
 bool ends_the_process() noexcept {
-  return WEFT_UNLIKELY(scheduler.exiting.load_acquire()) && scheduler.exiting_thread == os::thread_id();  // pairs: exiting
+  return WEFT_UNLIKELY(scheduler.exiting.load_acquire()) &&  // pairs: exiting
+         scheduler.exiting_thread == os::thread_id();
 }
 
 void stay_out_of_the_way() noexcept {
@@ -17,10 +18,10 @@ void stay_out_of_the_way() noexcept {
 }
 
 void forked_in_child() noexcept {
-  // The one thread there is becomes a plain one: sleeping, unlocked locks and the like work, all else is refused.
+  // The child's only thread becomes a plain thread: sleeping, free locks and the like work, the rest is refused.
   scheduler.forked.store_relaxed(true);
   scheduler.started.store_relaxed(false);
-  if (Goroutine* g = os::current_g()) g->flags |= kGUnguarded;  // returning from it takes the slow way out
+  if (Goroutine* g = os::current_g()) g->flags |= kGUnguarded;  // its end takes the slow way (kGSlowSwitch)
   os::set_current_g(nullptr);
   os::set_current_m(nullptr);
   os::set_current_p(nullptr);

@@ -4,18 +4,19 @@
 
 #include "sched/state/scheduler.h"
 
-// All that waits on one P: its slot, its inbox, and what the policy keeps there.
+// All work that waits on one P: in its slot, in its inbox, and in the policy's queues.
 namespace weft::sched {
 
-// Anybody; may be old.
+// Any thread; the answer may be stale.
 inline bool has_work(const Processor& p) noexcept {
   return p.slot.look() || policy().load(p).any() || !p.inbox.empty();
 }
-// Anybody; may be old. Is there work on p, or in the global queue, that another P could take?
+// Any thread; the answer may be stale. Is there work on p, or in the global queue, that another P could take?
 inline bool offers_work(const Processor& p) noexcept {
   return policy().load(p).offered > 0 || !scheduler.inject.empty();
 }
-// Anybody; read again after a full fence where it decides. Is there work on any P but `except` that a thief could take?
+// Is there work on any P but `except` that a thief could take? Any thread; a caller that decides by the answer asks
+// again after a full fence.
 inline bool processors_offer_work(const Processor* except) noexcept {
   if (policy().offers(except)) return true;
   for (std::uint32_t i = 0; i < maxprocs(); ++i) {
@@ -25,12 +26,13 @@ inline bool processors_offer_work(const Processor* except) noexcept {
   return false;
 }
 
-// Anybody; read again after a full fence where it decides. Is there something to do for an M without work?
+// Is there something to do for an M without work? Any thread; a caller that decides by the answer asks again after a
+// full fence.
 inline bool work_exists(const Processor* except) noexcept {
   return !scheduler.inject.empty() || !scheduler.idle_priority.empty() || processors_offer_work(except);
 }
 
-// Owner of p. All of the list become runnable on it, a hundred at a time.
+// Owner of p. Everything in the list becomes runnable on p, 128 at a time.
 inline void ready_all(Processor& p, RunnableList& list, Why why) noexcept {
   Runnable some[128];
   while (!list.empty()) {
@@ -46,7 +48,7 @@ inline RunnableList take_inbox(Processor& p) noexcept {
   p.inbox.take([&](Runnable runnable) { list.push(runnable); });
   return list;
 }
-// Owner of p. True: there was something in its inbox; it waits where the policy has put it.
+// Owner of p. True: its inbox held something, which waits where the policy has put it now.
 inline bool take_inbox_in(Processor& p) noexcept {
   if (WEFT_LIKELY(p.inbox.empty())) return false;
   RunnableList given = take_inbox(p);
@@ -54,7 +56,7 @@ inline bool take_inbox_in(Processor& p) noexcept {
   return true;
 }
 
-// Owner of p. Everything that waits on it, in an order that is fair.
+// Owner of p. Appends everything that waits on p, in a fair order: the slot, the inbox, then the policy's queues.
 inline void take_everything(Processor& p, RunnableList& out) noexcept {
   if (const Runnable slotted = p.slot.take()) out.push(slotted);
   RunnableList given = take_inbox(p);
@@ -62,7 +64,7 @@ inline void take_everything(Processor& p, RunnableList& out) noexcept {
   policy().drain(p, out);
 }
 
-// Owner of p. Everything that waits on it goes to the global queue, because no M will look at p for a while.
+// Owner of p. Moves everything that waits on p to the global queue, because no M will look at p for a while.
 inline void give_everything_back(Processor& p) noexcept {
   RunnableList work;
   take_everything(p, work);

@@ -3,8 +3,9 @@
 #include "base/check.h"
 #include "sched/model/goroutine.h"
 
-// Rule R.5: a goroutine that computes on after waking another keeps the woken one waiting in its P's slot. Now and then such a
-// goroutine is sampled: arrivals.cc opens the sample when it wakes another, the goroutine closes it when it leaves its P.
+// Rule R.5 (long runners): a goroutine that computes on after waking another keeps the woken one waiting in its P's
+// slot. So wakers are sampled now and then: arrivals.cc opens the sample when the goroutine wakes another one, and the
+// goroutine closes it when it leaves its P.
 namespace weft::sched {
 
 __attribute__((noinline)) void close_open_sample(Goroutine* g) noexcept;

@@ -4,7 +4,7 @@
 
 #include "sched/state/scheduler.h"
 
-// From record to goroutine: decoding of records, and the rarer things a spawn may carry.
+// From record to goroutine: decoding records, and what a spawn with options carries.
 namespace weft::sched {
 
 inline const void* code_address(std::int32_t distance) noexcept {
@@ -22,13 +22,14 @@ inline SpawnExtra& extra_of(Runnable record) noexcept {
   return *extra;
 }
 
-// A G for an extended record: the stack size it asks for, its name, id and inherited locals. Null: no memory now.
+// Returns a G for an extended record, with the stack size that it asks for, its name, id and inherited locals. Null: no
+// memory now.
 Goroutine* take_goroutine_for(Processor& p, Runnable record) noexcept;
 
-// End of a goroutine with kGDetails: locals are destroyed (user code runs, on the goroutine), the name is freed.
+// At the end of a goroutine with kGDetails: destroys its locals (user code runs, on the goroutine) and frees its name.
 void clear_details(Goroutine* g) noexcept;
 void destroy_locals(Goroutine* g) noexcept;
-// Before those who wait for the current goroutine are told of its end.
+// Destroys the current goroutine's locals, before the goroutines that wait for its end are told of it.
 inline void end_locals() noexcept {
   Goroutine* g = os::current_g();
   if (g != nullptr && WEFT_UNLIKELY((g->flags & kGDetails) != 0)) destroy_locals(g);  // null: the child of a fork

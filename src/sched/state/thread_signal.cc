@@ -15,7 +15,7 @@ int send_preempt_signal(int signal, std::int32_t thread) noexcept {
   info.si_pid = getpid();
   info.si_value.sival_ptr = &scheduler;
   if (syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, signal, &info) == 0) return 0;
-  return syscall(SYS_tgkill, getpid(), thread, signal) == 0 ? 0 : errno;  // refused, or too many are queued
+  return syscall(SYS_tgkill, getpid(), thread, signal) == 0 ? 0 : errno;  // it was refused, or too many are queued
 }
 
 bool is_preempt_signal(const siginfo_t& info) noexcept {

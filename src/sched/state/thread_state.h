@@ -3,7 +3,8 @@
 #include "sched/model/goroutine.h"
 #include "sched/model/machine.h"
 
-// What the C and C++ libraries keep in a thread, and is a goroutine's: errno, and the exceptions it is handling.
+// State that the C and C++ libraries keep for each thread, but that belongs to the goroutine: errno, and the exceptions
+// that it is handling.
 namespace weft::sched {
 
 inline void save_thread_state(Goroutine* g, const Machine& m) noexcept {

@@ -20,7 +20,7 @@ enum : trace::Reason {
 };
 static_assert(trace::reason_string(kReasonExile) < 1 << 7, "usual_events.h writes them as a byte");
 
-// The thread's place before the event. `frame`: of the function that the scheduler called.
+// The thread's place before the event. `frame`: where the recorded stack begins.
 trace::Place place_from(const void* frame) noexcept {
   trace::Place place;
   if (Processor* p = os::current_p()) {
@@ -47,7 +47,7 @@ const void* origin_of(const SpawnRecord& record) noexcept {
   return record.site != 0 ? code_address(record.site) : reinterpret_cast<const void*>(entry_of(record));
 }
 
-// Who spawned, not what that did inside the library.
+// Skips the innermost frames that are the library's own, so that the stack begins with the code that spawned.
 void skip_runtime(trace::Place& place, void* (&pcs)[WalkedStack::kMax]) noexcept {
   const std::size_t count = os::capture_from_frame_pointer(place.chain.frame, nullptr, place.chain.low,
                                                            place.chain.high, pcs, WalkedStack::kMax);
@@ -60,7 +60,7 @@ void skip_runtime(trace::Place& place, void* (&pcs)[WalkedStack::kMax]) noexcept
 }  // namespace
 
 #define WEFT_PLACE place_from(__builtin_frame_address(0))
-// The frame of cold_call() has nothing to tell.
+// One frame further out: that of cold_call() tells nothing.
 #define WEFT_FRAME_OF_COLD_CALL (*static_cast<void* const*>(__builtin_frame_address(0)))
 #define WEFT_PLACE_OF_COLD_CALL place_from(WEFT_FRAME_OF_COLD_CALL)
 
@@ -68,13 +68,13 @@ __attribute__((noinline)) trace::Place trace_place() noexcept { return WEFT_PLAC
 
 namespace {
 
-// Not where a signal has interrupted a goroutine: its stack was walked by the handler.
+// Not if a signal has interrupted the goroutine, because then the handler has walked the stack already.
 bool is_usual(const Processor* p) noexcept {
   const Machine* m = os::current_m();
   return WEFT_LIKELY(p != nullptr && m != nullptr && m->interrupted == nullptr);
 }
 
-// Interrupted by the preemption signal, and not in a system call: it computes on.
+// The preemption signal has interrupted the goroutine outside system calls: it computes on.
 bool becomes_exile() noexcept {
   const WalkedStack* interrupted = os::current_m()->interrupted;
   return interrupted != nullptr && !interrupted->asleep;
@@ -102,11 +102,11 @@ __attribute__((noinline)) void trace_unusual_move(Goroutine* g, GStatus from, GS
       return;
     case kWaiting:
       trace::go_unblock(place, other);
-      if (to == kRunning) trace::go_start(place, other);  // called off
+      if (to == kRunning) trace::go_start(place, other);  // the wait was called off
       return;
     case kRunnable: trace::go_start(place, other); return;
     case kDead:
-      if ((g->flags & kGDetails) == 0) g->mark.word.store_relaxed(0);  // another one's, whose end went unrecorded
+      if ((g->flags & kGDetails) == 0) g->mark.word.store_relaxed(0);  // left by one whose end was not recorded
       other.entry = origin_of(*g->record);
       trace::go_start(place, other);
       if (g->name != nullptr) {
@@ -168,7 +168,7 @@ __attribute__((noinline)) void trace_release(Processor&) noexcept { trace::proc_
 
 void trace_spawn(std::uintptr_t bits, std::uintptr_t) noexcept {
   const Runnable record = Runnable::from_bits(bits);
-  if (!record.has_extra()) return;  // prepared before the session began: created when it starts
+  if (!record.has_extra()) return;  // prepared before the session began: recorded as created when it starts
   SpawnExtra& extra = extra_of(record);
   if (extra.id == 0) {
     Processor* p = os::current_p();
@@ -214,7 +214,7 @@ std::vector<std::string> trace_reasons() {
   for (int i = 0; i < kWaitReasons; ++i) {
     const auto reason = static_cast<WaitReason>(i);
     std::string text = name_of(reason);
-    switch (reason) {  // the words by which Go's tools sort waits
+    switch (reason) {  // prefixes by which Go's tools sort waits
       case WaitReason::kMutex:
       case WaitReason::kSharedMutexRead:
       case WaitReason::kSharedMutexWrite:
@@ -243,7 +243,8 @@ std::vector<std::string> trace_reasons() {
 }
 
 void trace_waiting(void (*introduce)(trace::Mark*, std::uint64_t word, std::uint64_t id)) {
-  // The word first: whoever moves the goroutine after that changes it, and the introduction comes to nothing.
+  // The word is read first. A thread that moves the goroutine after that changes the word, and then the introduction
+  // has no effect.
   scheduler.stacks.for_each([introduce](Goroutine* g) {
     const std::uint64_t word = g->mark.word.load_acquire();  // pairs: trace.mark
     if (g->status.load_relaxed() == GStatus::kWaiting && g->id != 0) introduce(&g->mark, word, g->id);

@@ -3,12 +3,14 @@
 #include "sched/state/scheduler.h"
 #include "trace/usual_events.h"
 
-// What happens millions of times a second, told to the tracer in line: park() and ready() have twins for the time while something is
-// recorded, which need no cold call (27 instructions and the registers).
-//   `frame`  where the stack begins: the frame of the function that has called the scheduler.
+// Reports the moves that happen millions of times a second to the tracer, inline. park() and ready() have twins that
+// run while something is recorded. The twins use these functions and need no cold call (27 instructions, and all
+// registers saved).
+//   `frame`  where the recorded stack begins: the frame of the function that has called the scheduler.
 namespace weft::sched {
 
-// Whatever is not as usual: introduces who has not been met, walks stacks that are not known.
+// The slow path for every other case: introduces goroutines that the trace has not mentioned yet, and walks stacks that
+// are not known yet.
 void trace_unusual_move(Goroutine* g, GStatus from, GStatus to, const void* frame) noexcept;
 
 inline bool is_on_stack_of(const Goroutine* g, const void* frame) noexcept {

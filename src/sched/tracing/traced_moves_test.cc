@@ -31,11 +31,11 @@ WEFT_READS_STACKS __attribute__((noinline)) Root find_root() {
 
 Root root_deeper(std::size_t depth) {
   const Root root = depth == 0 ? find_root() : root_deeper(depth - 1);
-  asm volatile("");  // no jump instead of the call
+  asm volatile("");  // keeps the call from becoming a jump
   return root;
 }
 
-// trace::KnownChains looks at no root: it knows where it is and what it holds.
+// trace::KnownChains never reads a root, because it knows where the root is and what the root holds.
 TEST(TracedMoves, all_goroutines_have_the_same_root_at_the_same_height) {
   run([] {
     const Root mine = find_root();
