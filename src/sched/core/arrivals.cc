@@ -19,7 +19,7 @@ namespace {
 
 __attribute__((noinline)) bool look_closer(Processor& p, Goroutine* g) noexcept {
   const std::uint32_t watch = p.watch.load_relaxed();
-  if (watch != 0) p.watch.store_relaxed(0);  // a lost bit is set again at the next occasion
+  if (watch != 0) p.watch.store_relaxed(0);  // a bit set meanwhile is lost, and set again at the next occasion
   if (watch & kWatchCaughtAged) {
     g->habits.long_runner = kLongRunnerMax;
     g->habits.watched = 1;
@@ -35,7 +35,7 @@ inline bool computes_on(Processor& p) noexcept {
 
 // --- where it goes ---
 
-constexpr std::size_t kMostInjected = 128;  // that a P takes from the global queue at once, beside the one it runs
+constexpr std::size_t kMostInjected = 128;  // taken from the global queue at once, beside the one that runs now
 
 bool waits_for_lock(WaitReason reason) noexcept {
   return reason == WaitReason::kMutex || reason == WaitReason::kSharedMutexRead || reason == WaitReason::kSharedMutexWrite;
@@ -48,14 +48,15 @@ inline void place(Processor& p, Runnable runnable, Why why) noexcept {
   if (place == Place::kOffered) {
     wake_for_queued_work(&p);
   } else if (WEFT_UNLIKELY(view.idle() > 0 && view.spinning() == 0) && place == Place::kNext) {
-    // W2: a spinner would have seen to it. Known short runners (tickers) are not worth a wake.
+    // A P is idle and no M spins, so no M would look into the slot (W2 in idle_word.h counts on a spinner). A waker
+    // that is known to run briefly (a ticker) is not worth a wake.
     const Goroutine* g = os::current_g();
     if (g == nullptr || g->habits.short_runner < kShortRunner) wake_one(&p);
   }
 }
 
-// A wake-up that finds the slot empty, while the policy has granted runs out of it and no other core need hear of it: what
-// place() does then, without asking the policy.
+// A shortcut of place() that does not ask the policy: the slot is empty, the policy has granted runs out of it, and no
+// other core need be woken. False: the caller has to use place().
 inline bool put_into_slot(Processor& p, Goroutine* woken) noexcept {
   if (WEFT_UNLIKELY(p.slot_runs == 0 || (woken->flags & kGIdle) != 0 || p.slot.look())) return false;
   const IdleView view = scheduler.idle.look();
@@ -68,7 +69,8 @@ inline bool put_into_slot(Processor& p, Goroutine* woken) noexcept {
   return true;
 }
 
-// A53: to the P it last ran on, if that is another one that is running. False: the caller places it.
+// A53 (wake on last P, for measurements): sends g to the P it last ran on, if that is another P and running. False: the
+// caller places g.
 bool send_to_last_processor(Processor& here, Goroutine* g) noexcept {
   if (!policy().keeps_work_on_processors()) return false;
   if (g->last_p == here.id || g->last_p >= maxprocs()) return false;
@@ -91,8 +93,8 @@ __attribute__((noinline)) void place_woken(Processor* p, Goroutine* g) noexcept 
   }
 }
 
-// Who waits for any P takes turns with the sleepers: as many of each. Every 61st pick alone would leave them to wait for all the
-// sleeping that those before them do.
+// Work in the global queue takes turns with the sleepers: as many of each. Served only at every 61st pick, it would
+// wait while the goroutines before it run and sleep over and over. True: some was placed.
 __attribute__((noinline)) bool place_injected_beside(Processor& p, std::size_t sleepers) noexcept {
   const std::size_t room = policy().room(p);
   Runnable batch[TimerHeap::kBatch];
@@ -115,12 +117,12 @@ __attribute__((noinline)) void ready_unusual(Goroutine* g, const void* frame) no
   make_ready(p, g);
 }
 
-// A goroutine wakes another, and all is as usual: nothing is called, or last.
+// A traced wake-up by a goroutine, in the usual case: whatever is not inlined here is a tail call.
 __attribute__((noinline)) void ready_traced(Goroutine* g) noexcept {
-  // Our caller's frame: this one has nothing to tell.
+  // The recorded stack begins at our caller's frame; this one would tell a reader nothing.
   const void* frame = *static_cast<void* const*>(__builtin_frame_address(0));
   Goroutine* self = os::current_g();
-  // Nor above the stack: there is nothing known at that height.
+  // A frame above the stack needs no test: no chain is known at that height.
   if (WEFT_UNLIKELY(self == nullptr || frame <= self->stack_bottom)) return ready_unusual(g, frame);
   if (WEFT_UNLIKELY(!trace::usual_unblock_there(&self->mark, {frame, self->stack_bottom, self},
                                                 self->chain_hints.unblock, &g->mark, g->id)))
@@ -139,15 +141,15 @@ void collect(Goroutine* g, RunnableList& out) noexcept {
   transition(g, GStatus::kWaiting, GStatus::kRunnable);
   arch::fiber_release(g);
   if (WEFT_UNLIKELY((g->flags & kGIdle) != 0)) {
-    place_woken(os::current_p(), g);  // a call: those that are woken by the dozen save no registers for it
+    place_woken(os::current_p(), g);  // not inlined, so that the usual path saves no registers for it
   } else {
     out.push(Runnable(g));
   }
 }
 
-// Makes sleepers runnable a few at a time: what has to be read of each comes from memory together with that of the others, not
-// after it. One prefetch right behind the other, because each waits until its address is translated, and only those under way
-// at once share that wait: a page of the goroutine's own is in no TLB.
+// Makes sleepers runnable, a few at a time, so that the memory reads for one overlap with those for the others. The
+// prefetches of a group are issued one right behind the other. Each waits until its address is translated, because a
+// page of the goroutine's own is in no TLB, and only prefetches in flight together share that wait.
 static void collect_sleepers(const DueSleepers& sleepers, RunnableList& out) noexcept {
   constexpr std::uint32_t kTogether = 8, kLinesOfFrames = 4;
   for (std::uint32_t first = 0; first < sleepers.count; first += kTogether) {
@@ -158,7 +160,8 @@ static void collect_sleepers(const DueSleepers& sleepers, RunnableList& out) noe
     }
     for (std::uint32_t i = first; i < end; ++i) {
       Goroutine* g = sleepers.goroutines[i];
-      // Where it will go on, in the runtime's frames and the caller's. Null while it is still on its way out of its thread.
+      // The frames it resumes in: the runtime's and its caller's. Null while g is still on its way out of its thread; a
+      // prefetch of that does no harm.
       const auto* sp = static_cast<const std::byte*>(g->sp.load_relaxed());
       for (std::uint32_t line = 0; line < kLinesOfFrames; ++line) __builtin_prefetch(sp + line * base::kCacheLine);
       collect(g, out);
@@ -169,9 +172,9 @@ static void collect_sleepers(const DueSleepers& sleepers, RunnableList& out) noe
 bool place_sleepers(Processor& p, const DueSleepers& sleepers) noexcept {
   RunnableList woken;
   collect_sleepers(sleepers, woken);
-  constexpr std::uint64_t kBriefTogetherUs = 200;  // what one has taken once is now and then three times what it takes
+  constexpr std::uint64_t kBriefTogetherUs = 200;  // a measured run is now and then three times the usual one
   const std::size_t count = woken.size();
-  std::uint64_t all_us = count / 2;  // each takes a little at least
+  std::uint64_t all_us = count / 2;  // each takes half a microsecond at least
   while (const Runnable sleeper = woken.pop()) {
     const std::uint32_t run_us = sleeper.goroutine()->runs_between_sleeps;
     all_us += run_us;
@@ -215,7 +218,8 @@ void inject_sleepers(const DueSleepers& sleepers) noexcept {
   inject(woken);
 }
 
-// Stealing proved worthless just now: only a backlog that costs more than a wake is worth another try.
+// The passive spinner is suppressed, because its last steals were worthless. Only a backlog that costs more than a wake
+// is worth another try: 128 goroutines, or long_us of work.
 static bool worth_another_try(const Processor& p) noexcept {
   const std::uint64_t backlog = policy().load(p).offered + scheduler.inject.size();
   return backlog >= 128 || backlog * p.average_ns.load_relaxed() >= std::uint64_t{settings.long_us} * 1000;
@@ -229,11 +233,11 @@ void wake_for_queued_work(Processor* p) noexcept {
   WEFT_DELAY_SITE("submit.before_wake");
   if (view.passive()) {
     if (view.suppressed()) {
-      // With another P busy, one that has retreated hears only of work that sharing does not slow down.
+      // While another P is busy, a P that has retreated is called back only for work that sharing does not slow down.
       const std::int64_t apart_ns = scheduler.passive_apart_ns.load_relaxed();
       if (apart_ns != 0 && view.idle() + 1 < maxprocs()) {
         if (p == nullptr || !outweighs_sharing(*p) || os::now_ns() < apart_ns) return;
-        scheduler.passive_apart_ns.store_relaxed(0);  // called back; who wakes it for a timer leaves that alone
+        scheduler.passive_apart_ns.store_relaxed(0);  // called back; a wake-up for a timer leaves the value alone
       } else if (p != nullptr && !worth_another_try(*p)) {
         return;
       }
@@ -254,7 +258,7 @@ Runnable take_one_injected(Processor& p) noexcept {
 Runnable take_injected(Processor& p) noexcept {
   const std::size_t size = scheduler.inject.size();
   if (size == 0) return Runnable();
-  // No more than half of the room: what does not fit would go straight back.
+  // At most half of p's room, because what does not fit would go straight back to the global queue.
   const std::size_t room = policy().room(p);
   Runnable batch[kMostInjected + 1];
   const std::size_t count = scheduler.inject.pop(batch, std::min({size / maxprocs(), room / 2, kMostInjected}) + 1);

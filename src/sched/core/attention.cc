@@ -10,7 +10,8 @@
 namespace weft::sched {
 namespace {
 
-// Sysmon wants a P to lie idle. False: somebody else has lent one.
+// Sysmon wants a P to lie idle, so that an exile may compute (world/exile_shares.h). False: another P was lent, or
+// sysmon has withdrawn the wish.
 bool lend_processor(Machine& m) noexcept {
   if (!scheduler.loan_wanted.exchange_acq_rel(false)) return false;  // pairs: loan
   if (m.spinning) {
@@ -18,7 +19,7 @@ bool lend_processor(Machine& m) noexcept {
     scheduler.idle.stop_spinning();
   }
   Processor& p = release_processor(m);
-  give_everything_back(p);  // nobody looks at what an idle P hides
+  give_everything_back(p);  // thieves do not see what an idle P hides
   scheduler.lent.store_release(&p);  // pairs: scheduler.lent
   hooks.poke_sysmon();
   return true;

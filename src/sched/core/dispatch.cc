@@ -25,8 +25,9 @@ namespace {
 
 constexpr std::uint32_t kTimerCheckInterval = 8;  // dispatches between looks at the clock while timers are pending
 
-// With more to run than there is time for, no more become runnable than are dispatched until the next look. The others stay in the
-// heap, where the longest overdue are first; in the queues they would be overtaken, those in the global queue by all of them.
+// Runs p's timers that are due. On an overloaded P no more sleepers become runnable than are dispatched until the next
+// look. The others stay in the heap, where the longest overdue is first. In the queues newer ones would overtake them,
+// and all of them would overtake the entries of the global queue.
 __attribute__((noinline)) void run_own_timers(Processor& p) noexcept {
   p.until_timers = kTimerCheckInterval;
   const std::int64_t now = os::now_ns();
@@ -35,7 +36,7 @@ __attribute__((noinline)) void run_own_timers(Processor& p) noexcept {
   if (policy().load(p).all() >= TimerHeap::kBatch) {
     limit = kTimerCheckInterval;
     if (!scheduler.inject.empty())
-      p.until_timers = 2 * kTimerCheckInterval;  // half of them take turns with the sleepers
+      p.until_timers = 2 * kTimerCheckInterval;  // half of the dispatches go to the global queue's entries
   }
   DueSleepers sleepers;
   p.counters.bump(Counter::kTimersFired, p.timers.run_due(now, true, sleepers, limit));
@@ -51,24 +52,26 @@ __attribute__((noinline)) Pick pick_beside_timers(Processor& p) noexcept {
   return pick_now(p);
 }
 
-// What this P runs next, or nothing: then g0 decides. To be accepted (next_run.h).
+// What this P runs next; nothing: g0 decides. The caller passes it to accept() (next_run.h).
 inline Pick pick(Processor& p) noexcept {
   p.tick.bump();
-  if (WEFT_UNLIKELY(p.attention.load_relaxed() != 0)) return {};  // g0 sees to it
+  if (WEFT_UNLIKELY(p.attention.load_relaxed() != 0)) return {};  // g0 answers the request
   if (WEFT_UNLIKELY(p.timers.next_ns() != TimerHeap::kNever)) return pick_beside_timers(p);
   return pick_now(p);
 }
 
-// Of those that wait for any P.
+// The queue, of g's priority, of goroutines that wait for any P.
 inline InjectQueue& queue_of(const Goroutine* g) noexcept {
   return (g->flags & kGIdle) == 0 ? scheduler.inject : scheduler.idle_priority;
 }
 
 // --- the switch ---
 
-// Takes a runnable goroutine that may still be on its way out of another thread. Null: not there yet.
-//   Who calls this on the stack of a goroutine that is itself published must not wait: the other thread may be waiting for
-//   just that goroutine (each leaves one for the other's). It goes to g0, which saves it, and waits there.
+// Takes the context of a runnable goroutine, which may still be on its way out of another thread. Null: sp is not there
+// yet.
+//   Deadlock  A caller on the stack of a goroutine that is itself published must not wait any longer for sp. Two
+//             threads, each leaving its goroutine for the other's, would wait for each other. Such a caller goes to g0,
+//             which saves its goroutine, and waits there.
 inline void* try_take_context(Goroutine* g) noexcept {
   void* sp = g->sp.load_acquire();  // pairs: goroutine.sp
   for (unsigned looks = 0; WEFT_UNLIKELY(sp == nullptr) && looks < 64; ++looks) {
@@ -79,8 +82,9 @@ inline void* try_take_context(Goroutine* g) noexcept {
   return sp;
 }
 
-// On g0. That thread may have lost its CPU between publishing and saving: waiting busily for it would cost the kernel's whole slice.
-// Null: it is away for longer than that.
+// On g0: waits for sp. The other thread may have lost its CPU between publishing the goroutine and saving its context,
+// so we yield ours: busy waiting would cost a whole time slice of the kernel's. Null: that thread is away for longer
+// than kYields.
 inline void* take_context(Goroutine* g) noexcept {
   constexpr int kYields = 64;
   void* sp = try_take_context(g);
@@ -103,14 +107,14 @@ inline void starts_running(Processor& p, Goroutine* g, bool at_once) noexcept {
   runs_untraced(p, g);
 }
 
-// Gives a record the G and stack it will run on. Null: no stack to be had now.
+// Gives a record the G and stack it will run on. Null: there is no stack for it now.
 inline Goroutine* attach(Processor& p, Runnable runnable) noexcept {
   Goroutine* g = WEFT_LIKELY(!runnable.has_extra()) ? scheduler.stacks.take(p) : take_goroutine_for(p, runnable);
   if (g != nullptr) g->record = runnable.record();
   return g;
 }
 
-// Returns on the resumed side.
+// May switch. Leaves g, which has been published, for `next`, or for g0 if there is none. Returns on the resumed side.
 __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& p, Machine& m, Runnable next) noexcept {
   if (WEFT_UNLIKELY(!next || (g->flags & kGSlowSwitch) != 0)) {
     m.handed = next;
@@ -130,7 +134,7 @@ __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& 
     context = arch::fresh_context(target);
   } else {
     target = next.goroutine();
-    if (target == g) {  // made runnable again before it left
+    if (target == g) {  // g was made runnable again before it left
       starts_running(p, g, true);
       arch::fiber_acquire(g);
       return;
@@ -151,7 +155,8 @@ __attribute__((always_inline)) inline void switch_from(Goroutine* g, Processor& 
   switch_to(g, m, target, context, next.is_record());
 }
 
-// Leaves a goroutine that blocks its thread in user code, and lets it go back there without its P (lease.h).
+// May switch. Leaves g, which is known to block its thread in user code (kGBlocks). When g is resumed it returns to
+// user code without its P (lease.h).
 __attribute__((noinline)) void switch_and_lease(Goroutine* g, Runnable next) noexcept {
   os::current_m()->handed = next;
   switch_to_system_stack(g);
@@ -166,7 +171,7 @@ __attribute__((noinline)) void switch_and_lease(Goroutine* g, Runnable next) noe
   arch::jump_context(m.g0_sp);
 }
 
-// A record has been attached to the current G: it becomes a goroutine of its own.
+// The record that has been attached to the current G becomes a running goroutine.
 inline void start_goroutine(Processor& p, Goroutine* g) noexcept {
   if (WEFT_LIKELY((g->flags & kGDetails) == 0) || g->id == 0) g->id = new_goroutine_id(p);
   g->site = g->record->site;
@@ -175,7 +180,7 @@ inline void start_goroutine(Processor& p, Goroutine* g) noexcept {
   transition(g, GStatus::kDead, GStatus::kRunning);
 }
 
-// User code may run here (destructors of goroutine locals), so P is read afterwards: it may have lost one.
+// May switch. User code may run here (destructors of goroutine locals) and lose the P, so P is read afterwards.
 inline Processor& finish_goroutine(Goroutine* g) noexcept {
   if (WEFT_UNLIKELY((g->flags & kGDetails) != 0)) {
     clear_details(g);
@@ -222,7 +227,7 @@ void execute_on_system_stack(Machine& m, Runnable runnable) noexcept {
   void* context;
   if (runnable.is_record()) {
     target = attach(p, runnable);
-    if (target == nullptr) {  // waits until a goroutine ends
+    if (target == nullptr) {  // the record waits until a goroutine ends and leaves its stack
       scheduler.starved.push(runnable);
       return;
     }
@@ -230,14 +235,15 @@ void execute_on_system_stack(Machine& m, Runnable runnable) noexcept {
   } else {
     target = runnable.goroutine();
     context = take_context(target);
-    if (WEFT_UNLIKELY(context == nullptr)) {  // others come first; who looks for them next finds it behind them, so nobody need be woken
+    if (WEFT_UNLIKELY(context == nullptr)) {
+      // Others come first. The M that looks for them next finds this one behind them, so no M need be woken.
       queue_of(target).push(runnable);
       return;
     }
     starts_running(p, target, false);
   }
   lend_thread_to(target, m, runnable.is_record());
-  // Who asked while we searched asked the goroutine before: its word has just been overwritten.
+  // A request that came during the search was written into the stack guard, which has just been overwritten.
   if (WEFT_UNLIKELY(p.attention.load_relaxed() != 0)) arch::set_stack_guard(arch::kGiveWay);
   arch::fiber_leave(m.fiber, target->fiber, false);
   weft_switch_context(&m.g0_sp, context, runnable.is_record());
@@ -246,7 +252,7 @@ void execute_on_system_stack(Machine& m, Runnable runnable) noexcept {
 
 namespace {
 
-// The way most goroutines leave stands here as a whole; the rest is called last, so that park() needs no frame for it.
+// May switch. The usual way out is here as a whole. All else is a tail call, so that park() needs no frame for it.
 template <bool kTraced>
 __attribute__((always_inline)) inline void park_now() noexcept {
   WEFT_DCHECK(!os::holds_any_rank(), "a goroutine parks holding none of the runtime's locks");
@@ -286,6 +292,7 @@ inline void queue_behind_others(Goroutine* g, Processor* p) noexcept {
   }
 }
 
+// May switch. yield() for a goroutine that leases its P when it returns to user code.
 __attribute__((noinline)) void yield_and_lease(Goroutine* g, Processor& p) noexcept {
   const Runnable next = (g->flags & kGLocked) == 0 ? accept(p, pick(p)) : Runnable();
   if (!next && scheduler.inject.empty() && p.attention.load_relaxed() == 0 && (g->flags & kGLocked) == 0) {
@@ -310,7 +317,7 @@ void yield() noexcept {
   if (WEFT_LIKELY((g->flags & kGSlowSwitch) == 0 && p->attention.load_relaxed() == 0)) {
     next = accept(*p, pick(*p));
     if (!next && !scheduler.inject.empty())
-      next = take_one_injected(*p);  // who waits for any P has waited longer than we will
+      next = take_one_injected(*p);  // it has waited for any P, and longer than we will
     if (!next) {                     // nothing else to run here
       close_sample(g);
       return;
@@ -344,25 +351,26 @@ WEFT_NEVER_RETURNS void end_goroutine() noexcept {
 }
 
 #if WEFT_ASAN || WEFT_TSAN
-// The one function of the runtime that calls nothing but the user's code (preempt.cc).
+// The one function of the runtime that calls nothing but the user's code. A stack walk that finds it knows that user
+// code was called (frames/interrupted_stack.h).
 extern "C" WEFT_NOT_INSTRUMENTED __attribute__((noinline, used)) void weft_run_entry(SpawnRecord* record) {
   entry_of (*record)(record);
-  asm volatile("");  // no jump instead of the call
+  asm volatile("");  // keeps the call from becoming a jump
 }
 #else
 inline void weft_run_entry(SpawnRecord* record) { entry_of (*record)(record); }
 #endif
 
-// Runs goroutines to their end on this stack: when one has ended and the next is an unstarted record, it starts right here,
-// on the same G and stack, without a switch.
+// Runs goroutines to their end on this stack. When one has ended and the next is an unstarted record, the record starts
+// right here, on the same G and stack, without a switch.
 extern "C" WEFT_NEVER_RETURNS __attribute__((used)) void weft_goroutine_main() {
   Goroutine* g = os::current_g();
   arch::fiber_arrive(g->fiber);
   for (;;) {
-    clear_thread_state(*os::current_m());  // each time: the one before on this stack may have left something
+    clear_thread_state(*os::current_m());  // each time: the goroutine before may have left something on this thread
     SpawnRecord* record = g->record;
     arch::fiber_acquire(record);
-    detail::order_acquire(record);  // of whoever called go()
+    detail::order_acquire(record);  // for TSan: what the caller of go() did comes before
     start_goroutine(*os::current_p(), g);
     lease_at_start(g);
     weft_run_entry(record);

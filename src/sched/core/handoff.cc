@@ -19,12 +19,14 @@ namespace {
 constexpr std::uint64_t kLongCallUs = 50;  // waking another thread for the P costs 20 to 50 us
 constexpr unsigned kLooksForProcessor = 32;
 
-// Type 2 spinner (A24): an M without a P looks for one, briefly: its goroutine could go on without a queue.
+// A24, type 2 spinner: an M without a P looks for one, briefly. If it finds one, its goroutine goes on without being
+// queued. Negative: none found.
 std::int32_t look_for_processor() noexcept {
   std::int32_t index = scheduler.idle.pop();
   if (index >= 0 || maxprocs() == 1) return index;
   const IdleView view = scheduler.idle.look();
-  if (view.spinning() + scheduler.waiting_spinners.load_relaxed() >= maxprocs()) return index;  // A25
+  // A25: never more than maxprocs Ms spin, both kinds together.
+  if (view.spinning() + scheduler.waiting_spinners.load_relaxed() >= maxprocs()) return index;
   scheduler.waiting_spinners.fetch_add_relaxed(1);
   for (unsigned i = 0; i < kLooksForProcessor && index < 0; ++i) {
     base::cpu_relax(4);
@@ -34,29 +36,31 @@ std::int32_t look_for_processor() noexcept {
   return index;
 }
 
-// A P has waited for a thread that could not be started (thread limit, or the system refuses). So this thread, which
-// has just come back from a call, may be the only one that can run what waits: timers and goroutines. Its own goroutine
-// goes to the end of the global queue; else goroutines that loop over calls would pass the threads there are among
-// themselves for ever.
-//   No order   thread_wanted is only a hint: sysmon sets it again whenever it finds work beside an idle P and no thread.
+// May switch. A P has waited for a thread that could not be started (thread limit, or the system refuses). This thread
+// has just come back from a call, so it may be the only one that can run what waits: timers and goroutines. Its own
+// goroutine goes to the end of the global queue. Otherwise goroutines that loop over calls would pass the few threads
+// among themselves for ever.
+//   No order   thread_wanted is only a hint: sysmon sets it again whenever it finds work beside an idle P and no
+//              thread.
 //   Locked     a thread with a locked goroutine runs nothing else.
 void serve_others_first(const Goroutine* g) noexcept {
   if ((g->flags & kGLocked) == 0) give_way();
 }
 
-// The call was timed: was it worth giving the P away at once, or would it have been?
+// A timed call is over. Was it long, so that giving the P away at once was right, or would have been?
 __attribute__((noinline)) void judge_timed_call(Goroutine* g, const Machine& m) noexcept {
   const bool was_long = os::ticks() - m.call_began >= os::us_to_ticks(kLongCallUs);
   g->habits.long_calls = was_long ? kLongCallsMax : static_cast<std::uint8_t>(g->habits.long_calls - 1);
 }
 
+// May switch. The P was taken during the call.
 __attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m, bool unannounced) noexcept {
   if (g->habits.long_calls > 0)
     judge_timed_call(g, m);
   else
     g->habits.long_calls = kLongCallSuspected;
   if (scheduler.exiting.load_acquire()) stay_out_of_the_way();  // pairs: exiting
-  // in_call is given up last: until then the deadlock check sees that somebody is on the way.
+  // in_call is decremented last: until then the deadlock check sees that a goroutine is on its way back.
   const std::int32_t index = look_for_processor();
   if (index >= 0) {
     acquire_processor(m, *scheduler.processors[index]);
@@ -78,7 +82,7 @@ __attribute__((noinline)) void leave_without_processor(Goroutine* g, Machine& m,
   switch_to_system_stack(g);
 }
 
-// Calls of this goroutine were long.
+// The calls of this goroutine were long: its P goes to another M now.
 __attribute__((noinline)) void hand_off_at_once(Processor& p, std::uint64_t word) noexcept {
   if (!take_from_call(p, word)) return;
   scheduler.shared_counters.add(Counter::kLongCalls);
@@ -106,7 +110,7 @@ __attribute__((always_inline)) inline void give_up_call(Processor& p, std::uint6
   if (WEFT_UNLIKELY(is_long)) {
     hand_off_at_once(p, word);
   } else if (WEFT_UNLIKELY(scheduler.sysmon_slow.load_relaxed()) && (p.slot.look() || policy().load(p).any() || !scheduler.inject.empty())) {
-    hooks.poke_sysmon();  // there is work behind this call: two looks at a slow pace would be too late
+    hooks.poke_sysmon();  // work waits behind this call: two looks at a slow pace would be too late
   }
 }
 

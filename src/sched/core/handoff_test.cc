@@ -30,9 +30,9 @@ TEST(HandOff, a_call_is_taken_by_its_word_once) {
   EXPECT_EQ(scheduler.in_call.load_relaxed(), 0);
 }
 
-// One goroutine computes on after readying another into its slot, with every P busy: nobody is woken. Then the other P's
-// goroutine goes into a long call. That P becomes idle without a spinner, and what waits in the slot must get it: it used to
-// wait until the computing was over.
+// With every P busy, a goroutine readies another into its slot and computes on: no M is woken. Then the goroutine of
+// the other P goes into a long call. That P becomes idle without a spinner, and must take what waits in the slot, which
+// used to wait until the computing was over.
 TEST(HandOff, a_processor_left_idle_by_a_call_takes_what_waits_in_a_busy_one_s_slot) {
   std::atomic<bool> beside{false}, readied{false}, ran{false};
   run([&] {
@@ -61,8 +61,8 @@ TEST(HandOff, a_processor_left_idle_by_a_call_takes_what_waits_in_a_busy_one_s_s
   });
 }
 
-// Every thread is in a call, and a new one may be started only some time after the last. The P that was taken from a call
-// becomes idle with work in its slot, where nobody looked for it when the time had come.
+// Every thread is in a call, and a new one may be started only some time after the last. The P that was taken from a
+// call becomes idle with work in its slot. No M used to look there when a thread could be started.
 TEST(HandOff, what_is_in_the_slot_of_a_processor_that_gets_no_thread_is_not_forgotten) {
   std::atomic<bool> ran{false}, over{false};
   std::atomic<std::uint32_t> inside{0};
@@ -71,7 +71,7 @@ TEST(HandOff, what_is_in_the_slot_of_a_processor_that_gets_no_thread_is_not_forg
     runtime::set_maxprocs(1);
     settings.prompt_threads_per_p = 0;
     settings.thread_interval_ns = 50'000'000;
-    const std::uint32_t callers = scheduler.threads.load_relaxed() + 1;  // no thread is left over from other tests
+    const std::uint32_t callers = scheduler.threads.load_relaxed() + 1;  // leaves no thread of other tests over
     wait_group group;
     group.add(static_cast<int>(callers) + 1);
     const auto wait_in_call_for = [](const std::atomic<bool>& flag, Clock::duration limit) {

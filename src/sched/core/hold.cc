@@ -16,15 +16,16 @@
 namespace weft::sched {
 namespace {
 
-// Soon again: code that is mostly in the C library is met outside only now and then.
+// Asked again soon, because code that is mostly in the C library is outside it, where it can be held, only now and
+// then.
 constexpr std::int64_t kAskAgainNs = 50'000, kRemindNs = 200'000;
-constexpr std::int64_t kUnansweredNs = 5'000'000;             // a signal that came too late is not answered
-constexpr std::uint32_t kGiveUpCall = 400, kGiveUp = 40'000;  // refusals: 20 ms and 2 s at least
+constexpr std::int64_t kUnansweredNs = 5'000'000;             // then a signal without an answer has come too late
+constexpr std::uint32_t kGiveUpCall = 400, kGiveUp = 40'000;  // refusals: 20 ms and 2 s at one per kAskAgainNs
 constexpr std::int64_t kDeafNs = 2'000'000'000;               // longer than a busy machine keeps a thread from its CPU
 constexpr std::int64_t kSysmonSilentNs = 200'000'000;
 
-// Sysmon gives turns. If it is not heard of (a lock of the C library that no walk has seen), the exile goes on by
-// itself.
+// Sysmon gives turns. If it is not heard of for kSysmonSilentNs (it may want a lock of the C library that the held
+// exile has and that no walk has seen), the exile goes on by itself.
 bool sysmon_is_silent() noexcept {
   const auto now_ms = static_cast<std::uint32_t>(os::now_ns() / 1'000'000);
   return now_ms - scheduler.coarse_ms.load_relaxed() > kSysmonSilentNs / 1'000'000;
@@ -34,8 +35,8 @@ bool is_exile(const Machine& m) noexcept {
   return m.exiled.load_acquire() && m.guard_slot != nullptr;  // pairs: machine.exiled
 }
 
-// It sleeps with a lock, or has blocked the signal, or its stack cannot be walked: not waited for any longer, but
-// reminded (remind_exiles).
+// The exile sleeps with a lock, has blocked the signal, or its stack cannot be walked. Holders wait for it no longer,
+// but it is reminded (remind_exiles).
 bool is_lost(const Machine& m, std::int64_t now) noexcept {
   const std::uint32_t refusals = m.hold.refusals.load_relaxed();
   switch (m.hold.last_refusal.load_relaxed()) {
@@ -46,7 +47,8 @@ bool is_lost(const Machine& m, std::int64_t now) noexcept {
   return false;
 }
 
-// Real-time signals queue: a thread without a CPU would answer many of them in the same place.
+// Real-time signals queue: a thread without a CPU would answer many of them later, all in the same place. So a signal
+// without an answer is repeated only after kUnansweredNs.
 void signal_unless_pending(Machine& m, std::int64_t now, std::int64_t again_ns) noexcept {
   const std::uint32_t refusals = m.hold.refusals.load_relaxed();
   const bool answered = m.hold.asked_ns == 0 || refusals != m.hold.refusals_then;
@@ -56,7 +58,7 @@ void signal_unless_pending(Machine& m, std::int64_t now, std::int64_t again_ns) 
   send_preempt_signal(scheduler.preempt_signal.load_relaxed(), m.tid);
 }
 
-// How many have to be waited for.
+// Asks every exile but the caller. Returns how many have to be waited for.
 std::uint32_t ask_exiles(HoldReason reason) noexcept {
   const Machine* own = os::current_m();
   const std::int64_t now = os::now_ns();
@@ -88,12 +90,13 @@ void stay_while_held(Machine& m, const void* context) noexcept {
       if (!hold.word.cas_acq_rel(word, word | kHeld)) continue;  // pairs: hold.word
       word |= kHeld;
       if ((word & (kHoldWorld | kHoldExit)) != 0) scheduler.held_note.signal();
-      if ((word & kHoldShare) != 0) hooks.poke_sysmon();  // the next one's turn
+      if ((word & kHoldShare) != 0) hooks.poke_sysmon();  // the next exile has its turn
     }
     const bool by_sysmon = (word & kHoldReasons) == kHoldShare;
     os::futex_wait(hold.word, word, by_sysmon ? os::now_ns() + kSysmonSilentNs : os::kForever);
     word = hold.word.load_acquire();  // pairs: hold.word
-    if ((word & kHoldReasons) == kHoldShare && sysmon_is_silent() && !scheduler.exiting.load_acquire())  // pairs: exiting
+    // pairs: exiting
+    if ((word & kHoldReasons) == kHoldShare && sysmon_is_silent() && !scheduler.exiting.load_acquire())
       word = hold.word.fetch_and_acq_rel(~std::uint32_t{kHoldShare}) & ~std::uint32_t{kHoldShare};  // pairs: hold.word
   }
 }

@@ -14,7 +14,7 @@
 namespace weft::sched {
 namespace {
 
-// A thread that computes, and does what the handler of the signal does whenever somebody wants it held.
+// A thread that computes, and does what the signal's handler does whenever there is a reason to hold it.
 class Exile {
  public:
   Exile() : thread_([this] { run(); }) {}
@@ -48,7 +48,7 @@ class Exile {
   std::thread thread_;
 };
 
-// Asked again just when it is about to leave, too.
+// Each round may ask the thread again just when it is about to leave.
 TEST(Hold, who_is_seen_to_be_held_stays_until_it_is_let_go) {
   Exile exile;
   for (int i = 0; i < 20'000; ++i) {

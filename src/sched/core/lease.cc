@@ -14,11 +14,12 @@ namespace {
 constexpr std::int64_t kMostComputingNs = 200'000;
 constexpr std::uint8_t kSlept = 2;
 
-// Habits of spawn sites, by a hash: two sites that share an entry share its habit, which is verified anyway.
+// Habits of spawn sites, found by a hash. Two sites with the same entry share its habit, which each lease verifies
+// anyway.
 class Sites {
  public:
   std::uint8_t habit(std::int32_t site) const noexcept { return entry(site).load_relaxed(); }
-  // Changes of two threads at once may get lost.
+  // Of the changes of two threads at once one may get lost.
   void set(std::int32_t site, std::uint8_t habit) noexcept { entry(site).store_relaxed(habit); }
 
  private:
@@ -41,7 +42,7 @@ void set_habit(Goroutine* g, std::uint8_t habit) noexcept {
   g->flags = static_cast<std::uint8_t>(habit > 0 ? g->flags | kGBlocks : g->flags & ~kGBlocks);
 }
 
-// What the lease has shown.
+// Changes the habits of g and its site by what the lease has shown.
 void judge(Goroutine* g, const os::ThreadUsage& before, const os::ThreadUsage& now) noexcept {
   const bool slept = now.times_slept != before.times_slept;
   const std::uint8_t site = sites.habit(g->site);
@@ -72,7 +73,7 @@ void lease_processor() noexcept {
   if (g->habits.plain_calls == 0 || !may_lease(g, p) || !count_exile()) return;
   m.lease_usage = os::thread_usage();
   p.counters.bump(Counter::kLeases);
-  m.call_frame = nullptr;  // it runs: there is nothing for a dump to begin at
+  m.call_frame = nullptr;  // the goroutine runs: there is no frame for a dump to begin at
   m.leased.store_relaxed(true);
   m.exiled.store_relaxed(true);  // from here on its next call of the runtime is its return
   leave_processor_in_call(m, g);
@@ -99,7 +100,7 @@ void end_lease(Machine& m) noexcept {
   scheduler.exiles.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
   const std::uint8_t long_calls = g->habits.long_calls;
   leave_call(true);
-  g->habits.long_calls = long_calls;  // says nothing about its announced calls
+  g->habits.long_calls = long_calls;  // a lease says nothing about its announced calls
 }
 
 }  // namespace weft::sched

@@ -19,7 +19,7 @@ extern "C" thread_local constinit weft::os::Current weft_current __attribute__((
 namespace weft::sched {
 namespace {
 
-// A42: the goroutine belongs to another thread: it gets this M's P together with it.
+// A42 (a locked goroutine was picked): g runs on its own thread only. That thread's M gets g and, with it, this M's P.
 void hand_to_locked_machine(Machine& m, Goroutine* g) noexcept {
   Machine& target = *g->locked_m;
   Processor& p = release_processor(m);
@@ -30,7 +30,8 @@ void hand_to_locked_machine(Machine& m, Goroutine* g) noexcept {
   signal_machine(target);
 }
 
-// A41: the goroutine locked to this thread is not running: the P goes away at once, and the thread waits for both.
+// A41 (a locked goroutine blocks): the goroutine locked to this thread is not running. The P goes to another M at once,
+// and this thread sleeps until it is given its goroutine and a P.
 void wait_for_locked_goroutine(Machine& m) noexcept {
   if (m.p != nullptr) {
     const Runnable handed = m.handed;
@@ -51,7 +52,7 @@ void free_dead_goroutine(Machine& m) noexcept {
   if ((g->flags & kGUnguarded) != 0 && !StackPool::canary_intact(g))
     base::fatal("goroutine: stack overflow (limit %u KiB; this kernel gives no guard page for it)",
                 g->stack_bytes / 1024);
-  if ((g->flags & kGLocked) != 0) {  // ended while locked: the thread's state is tainted, it ends too
+  if ((g->flags & kGLocked) != 0) {  // ended while locked: it may have changed its thread, so the thread ends too
     g->flags = static_cast<std::uint8_t>(g->flags & ~kGLocked);
     g->locked_m = nullptr;
     g->lock_depth = 0;
@@ -81,7 +82,7 @@ void machine_loop(Machine& m) noexcept {
       if (next) policy().ready(*m.p, next, Why::kReturned);
       // A thread with a locked goroutine never goes to the idle list: it waits for that goroutine alone.
       if (!attend(m) || m.locked_g != nullptr) continue;
-      next = Runnable();  // the search begins with due timers
+      next = Runnable();  // search, which begins with due timers
     }
     if (!next) next = find_runnable(m);
     if (!next) return;

@@ -20,7 +20,7 @@ constinit WakeLateness wake_lateness;
 constinit WakeRhythm wake_rhythm;
 constinit os::EarlyTimer early_timer;
 
-// Sleeps in the netpoller, unless another M does. True: it did, and `rung` says whether somebody woke it on purpose.
+// Sleeps in the netpoller. False: another M does. True: it did, and `rung` says whether a waker rang.
 bool block_in_network(Machine& m, std::int64_t deadline_ns, RunnableList& ready, bool& rung) noexcept {
   NetworkWatch& network = scheduler.network;
   Machine* nobody = nullptr;
@@ -37,8 +37,11 @@ bool block_in_network(Machine& m, std::int64_t deadline_ns, RunnableList& ready,
   return true;
 }
 
-// Whoever places us is done in microseconds, unless the system keeps it from running: a P may wait for us meanwhile. Longer than on any machine
-// that is merely busy: what we run after that may be on few CPUs for a moment, and so for good what it starts in that moment.
+// Ends the time in which wakers may place us. A waker that is placing us now is done in microseconds, unless the system
+// keeps it from running; a P may wait for us meanwhile. So we wait for that waker, but no longer than kPatienceNs,
+// which no machine that is merely busy takes.
+// Known gap: after that, the late waker may confine us to few CPUs for a moment, until it undoes that. What we start in
+// that moment inherits the narrow CPU mask for good.
 void end_placement(Machine& m) noexcept {
   constexpr std::int64_t kPatienceNs = 50'000'000;
   std::int64_t patient_until_ns = 0;
@@ -47,7 +50,7 @@ void end_placement(Machine& m) noexcept {
     if (seen != Placement::kPlacing) continue;
     const std::int64_t now = os::now_ns();
     if (patient_until_ns == 0) patient_until_ns = now + kPatienceNs;
-    if (now >= patient_until_ns) continue;  // it will find that it has to undo its work itself
+    if (now >= patient_until_ns) continue;  // the waker will find that it has to undo its work itself
     sched_yield();
     seen = Placement::kAsleep;
   }

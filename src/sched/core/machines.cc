@@ -34,7 +34,8 @@ void (*entry_of_threads)(void*) = nullptr;
 
 constexpr std::int64_t kNoThreadLimitNs = 500'000'000;
 
-// With the machines lock held: an M structure, reused or new. Null: limit reached.
+// With the machines lock held: an M structure, reused or new. `by_timer`: sysmon asks, at its own pace. Null: the limit
+// is reached, or the interval is not over.
 Machine* new_machine_locked(bool by_timer) noexcept {
   const std::uint32_t count = scheduler.threads.load_relaxed();  // changed under this lock, except decrements
   const std::uint32_t prompt =
@@ -72,7 +73,7 @@ Machine* new_machine_locked(bool by_timer) noexcept {
 
 void thread_refused(int error) noexcept {
   if (scheduler.threads.load_relaxed() == 0) {
-    // Not one thread to run goroutines: that may pass, but it must not last in silence.
+    // Not one thread can run goroutines. That may pass, but it must not last in silence: fatal after kNoThreadLimitNs.
     static constinit base::Atom<std::int64_t> since_ns{0};
     std::int64_t never = 0;
     if (!since_ns.cas_relaxed(never, os::now_ns()) && os::now_ns() - never > kNoThreadLimitNs)
@@ -87,7 +88,7 @@ void thread_refused(int error) noexcept {
   hooks.warn_thread_refused(error);
 }
 
-// No thread can be had for p. If every M is locked to a goroutine that waits, nobody will ever run the rest.
+// No thread can be had. If every M is locked to a goroutine that waits, no M will ever run the other goroutines: fatal.
 void check_thread_limit() noexcept {
   if (scheduler.threads.load_relaxed() < settings.max_threads) return;
   if (scheduler.locked_machines.load_relaxed() < settings.max_threads) return;
@@ -114,15 +115,15 @@ bool start_thread_for(Machine& m) noexcept {
   return false;
 }
 
-// The kernel chooses a good CPU by itself: the waker leaves its CPU soon, or the woken M slept where it is wanted.
-// A placement costs two system calls.
+// True: the kernel chooses a good CPU by itself, because the waker leaves its CPU soon, or the woken M slept where it
+// is wanted. That saves the two system calls of a placement.
 bool kernel_places_well(const Machine& m, Waker waker) noexcept {
   if (waker == Waker::kBlocks) return m.slept_on_cpu.load_relaxed() == sched_getcpu();
   const Goroutine* g = os::current_g();
   return waker == Waker::kIndifferent || (g != nullptr && predicts_long_call(g->habits.long_calls));
 }
 
-// The doorbell. What the M is to do was written before; a ring too many only makes it look.
+// The doorbell. What the M is to do was written before. A ring too many does no harm: the M looks, and sleeps on.
 void ring(Machine& m, Waker waker = Waker::kGoesOn) noexcept {
   Placement asleep = Placement::kAsleep;
   if (!kernel_places_well(m, waker) && m.placement.cas_acquire(asleep, Placement::kPlacing)) {  // pairs: placement
@@ -134,7 +135,8 @@ void ring(Machine& m, Waker waker = Waker::kGoesOn) noexcept {
   signal_machine(m);
 }
 
-// For a caller that blocks: one that the kernel will put where the caller is.
+// For a caller that blocks: an idle M that the kernel will put on the caller's CPU, because it slept there. Null: none
+// among the first few.
 Machine* idle_machine_of_this_cpu_locked() noexcept {
   const int here = sched_getcpu();
   int looks = 8;
@@ -147,15 +149,15 @@ Machine* choose_idle_machine_locked(const Processor& p, Waker waker) noexcept {
   Machine* m = p.last_m != nullptr && p.last_m->idle ? p.last_m : nullptr;
   if (m == nullptr && waker == Waker::kBlocks) m = idle_machine_of_this_cpu_locked();
   if (m == nullptr) m = scheduler.idle_machines;
-  // Whoever blocks in the netpoller stays there, if it can: only a hint, so no order.
+  // The M that blocks in the netpoller stays there, if another M is idle. Only a hint, so no order.
   if (m != nullptr && m == scheduler.network.blocked.load_relaxed())
     m = m != scheduler.idle_machines ? scheduler.idle_machines : m->idle_next != nullptr ? m->idle_next : m;
   if (m != nullptr) remove_idle_machine_locked(*m);
   return m;
 }
 
-// A thread takes after the one that starts it (signal mask, CPUs, privileges): not after one that a goroutine is locked to and
-// may have changed. Then sysmon starts it.
+// A new thread inherits signal mask, CPUs and privileges from the thread that starts it. A thread that a goroutine is
+// locked to may have changed them, so it starts none: sysmon does.
 bool may_start_threads() noexcept {
   const Machine* own = os::current_m();
   return own == nullptr || (own->locked_g == nullptr && !own->must_exit);
@@ -189,13 +191,13 @@ bool start_machine_for(Processor& p, bool spinning, Runnable handed, Waker waker
 void set_thread_entry(void (*entry)(void*)) noexcept { entry_of_threads = entry; }
 
 void signal_machine(Machine& m) noexcept {
-  if (m.note.signal()) scheduler.network.source.load_relaxed()->interrupt();  // it blocks there, so there is one
+  if (m.note.signal()) scheduler.network.source.load_relaxed()->interrupt();  // m blocks in the source, so there is one
 }
 
 void ring_chosen_machines() noexcept {
   std::lock_guard guard(scheduler.machines_lock);
   for (Machine* m = scheduler.all_machines; m != nullptr; m = m->all_next)
-    if (m->next_p.load_relaxed() != nullptr) signal_machine(*m);  // still there: seen again by whoever waits for it
+    if (m->next_p.load_relaxed() != nullptr) signal_machine(*m);  // no order: m reads next_p again, by acquire
 }
 
 void add_idle_machine_locked(Machine& m) noexcept {
@@ -222,8 +224,8 @@ bool start_machine(Processor& p, bool spinning, Runnable handed, Waker waker) no
   count(os::current_p(), Counter::kThreadsThrottled);
   if (handed) scheduler.inject.push(handed);
   if (spinning) scheduler.idle.stop_spinning();
-  give_everything_back(p);  // thieves see neither the slot of an idle P nor what its policy hides
-  // In this order: sysmon takes the wish first and looks for an idle P then.
+  give_everything_back(p);  // thieves see neither the slot of an idle P nor what the policy hides on it
+  // In this order, because sysmon takes the wish first and looks for an idle P then.
   scheduler.idle.push(p.id, false, maxprocs());
   scheduler.thread_wanted.store_release(true);  // pairs: thread.wanted
   hooks.poke_sysmon();
@@ -233,11 +235,11 @@ bool start_machine(Processor& p, bool spinning, Runnable handed, Waker waker) no
 
 void retry_wanted_thread() noexcept {
   if (!scheduler.thread_wanted.load_relaxed()) return;
-  // Taken before the look around: a wish that comes during it stays for the next time.
+  // The wish is taken before the look around: one that comes during the look stays for the next time.
   scheduler.thread_wanted.exchange_acq_rel(false);  // pairs: thread.wanted
   const bool unwatched_timers = next_timer_ns() != TimerHeap::kNever && scheduler.poller.m.load_relaxed() == nullptr;
   if (!work_exists(nullptr) && !unwatched_timers && !network_unwatched_for(0))
-    return;  // who brings the next work wakes somebody
+    return;  // the thread that brings the next work wakes an M
   const std::int32_t index = scheduler.idle.pop();
   if (index < 0) return;
   Processor& p = *scheduler.processors[index];
@@ -255,7 +257,8 @@ void wake_one(Processor* p) noexcept {
     WEFT_DELAY_SITE("wake.popped");
     WEFT_DCHECK(scheduler.idle.look().spinning() <= maxprocs(), "spinning Ms never outnumber Ps (S3)");
     Runnable handed;
-    if (policy().hands_off()) handed = policy().next(target, Runnable()).what;  // the waker chooses what the woken M runs
+    // The waker chooses what the woken M runs.
+    if (policy().hands_off()) handed = policy().next(target, Runnable()).what;
     if (!handed) {
       start_machine(target, true);
       return;
@@ -263,14 +266,15 @@ void wake_one(Processor* p) noexcept {
     scheduler.idle.stop_spinning();
     count(p, Counter::kHandoffs);
     if (!start_machine(target, false, handed)) return;
-    // A22: it will not search, and those who submitted while it counted as a spinner woke nobody.
+    // A22 (the last spinner makes another): the woken M will not search. Threads that submitted work while it counted
+    // as a spinner have woken no M.
     base::full_fence();  // pairs: submit.retire
     if (scheduler.inject.empty()) return;
   }
 }
 
 void wake_passive(Processor* p) noexcept {
-  if (!scheduler.idle.clear_passive()) return;  // somebody else does, or it woke by itself
+  if (!scheduler.idle.clear_passive()) return;  // another thread wakes it, or it woke by itself
   WEFT_DELAY_SITE("wake_passive.cleared");
   Machine* m = scheduler.passive.m.load_acquire();  // pairs: passive.m
   if (m == nullptr) return;                         // it has woken by itself and is looking around
@@ -324,13 +328,14 @@ void pass_processor(Processor& p, Waker waker) noexcept {
   if (stop_if_world_stops(p)) return;
   count(os::current_p(), Counter::kHandoffs);
   const bool work_waits = has_work(p) || !scheduler.inject.empty();
-  // Timers need somebody who sleeps until they are due.
+  // Timers need an M that sleeps until they are due.
   const bool needs_watcher = p.timers.next_ns() != TimerHeap::kNever && scheduler.poller.m.load_relaxed() == nullptr &&
                              scheduler.passive.m.load_relaxed() == nullptr;
-  // So do descriptors (N1).
+  // Descriptors need an M that watches them (N1: while every P is idle, some M does).
   const bool needs_look = network_unwatched_for(0) && scheduler.passive.m.load_relaxed() == nullptr;
   if (work_waits || needs_watcher || needs_look) {
-    // The caller may compute in its call instead of sleeping. While there may be a CPU to spare, the kernel finds it.
+    // The caller may compute in its call instead of sleeping. As long as there may be a CPU to spare, the kernel is
+    // left to find it.
     const bool crowded = scheduler.idle.look().idle() == 0 && os::allowed_cpu_count() <= static_cast<int>(maxprocs());
     start_machine(p, false, Runnable(), crowded ? waker : Waker::kIndifferent);
   } else {

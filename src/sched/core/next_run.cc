@@ -9,12 +9,12 @@
 namespace weft::sched {
 namespace {
 
-constexpr std::uint64_t kGlobalWaitNs = 300'000;  // the oldest of the global queue should wait no longer
+constexpr std::uint64_t kGlobalWaitNs = 300'000;  // the oldest entry of the global queue should wait no longer
 
-// How many dispatches until the global queue has its next turn. Goroutines that run for long let it pass more often, but its
-// entries are served no more often than those that wait here.
+// How many dispatches until the global queue has its next turn. Where goroutines run for long it comes after fewer of
+// them, but entries of the global queue are served no more often than those that wait here.
 std::uint32_t dispatches_until_turn(const Processor& p) noexcept {
-  if (WEFT_UNLIKELY(settings.wake_on_last_p)) return 1;             // each looks into the inbox
+  if (WEFT_UNLIKELY(settings.wake_on_last_p)) return 1;              // each dispatch looks into the inbox
   if (WEFT_UNLIKELY(settings.seed_search_order)) return kTurnLimit;  // as the documents have it
   const std::uint64_t by_time = kGlobalWaitNs / (p.average_ns.load_relaxed() + 1);
   const std::uint64_t by_share = 2 + policy().load(p).all() / std::max<std::size_t>(scheduler.inject.size(), 1);
@@ -30,11 +30,12 @@ void sample_average(Processor& p, std::uint32_t dispatches) noexcept {
   p.average_ns.store_relaxed(static_cast<std::uint32_t>(std::min<std::uint64_t>(average, UINT32_MAX / 4)));
 }
 
-// Rule R.5: it is time to look closer at what goroutines do here, and to wake an idle P for what waits.
+// Rule R.5 (does a waker compute on?): the next wake-up here will be sampled, and an idle P is woken for what waits.
 void look_at_idle_processors(Processor& p) noexcept {
   if (scheduler.idle.look().quiet()) return;
   p.watch.fetch_or_relaxed(kWatchSample);
-  // A few sleepers that run briefly are not worth another thread. All else has woken one when it came, if it was worth it then.
+  // A few sleepers that run briefly are not worth another thread. All other work has woken one when it came, if that
+  // was worth it then.
   if (offers_work(p) && !os::current_m()->brief) wake_for_queued_work(&p);
 }
 

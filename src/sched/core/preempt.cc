@@ -44,7 +44,8 @@ bool is_wanted_exile(const Machine& m, const Goroutine* g, const Processor* p) n
          (m.hold.word.load_relaxed() & kHoldReasons) != 0;
 }
 
-// For a stopping world: others ask seldom, and on a busy machine not while this thread has a CPU (hold.h).
+// Arranges for this thread to be signalled again soon. A stopping world needs that, because other threads ask seldom,
+// and on a busy machine not while this thread has a CPU (hold.h).
 void ask_itself_again(Machine& m) noexcept {
   constexpr std::int64_t kSoonNs = 30'000;
   const auto pause = static_cast<std::int64_t>(m.walk_again_at - os::ticks());
@@ -54,7 +55,7 @@ void ask_itself_again(Machine& m) noexcept {
 }
 
 void hold_exile(Machine& m, const Goroutine* g, const void* ucontext) noexcept {
-  constexpr std::size_t kPauseUs = 2;  // for each frame: half of the time it gets on
+  constexpr std::size_t kPauseUs = 2;  // per walked frame: the exile gets on for half of the time
   if (g->no_preempt == 0 && os::ticks() < m.walk_again_at && !Unwinding::ended()) return ask_itself_again(m);
   const StackWalk walk = walk_if_possible(m, g, ucontext);
   if (may_stand_still(m, g, walk, ucontext)) return stay_while_held(m, ucontext);
@@ -69,10 +70,11 @@ bool may_be_exiled(const Machine* m, const Goroutine* g, const Processor* p) noe
   return g != nullptr && p != nullptr && m->p == p && g->status.load_relaxed() == GStatus::kRunning;
 }
 
-// Each exile is a thread that the others have to be replaced by; beyond that, hogs keep what they have.
+// Each exile keeps a thread, which another has to replace. Beyond this limit, goroutines that do not give way keep
+// their Ps.
 std::uint32_t exile_limit() noexcept { return settings.max_threads / 2; }
 
-// Sanitizers put code of their own between that of the user, with locks of its own.
+// Sanitizers put code of their own, with its own locks, between that of the user.
 constexpr bool kMayInject = !WEFT_ASAN && !WEFT_TSAN;
 
 bool may_inject(const Goroutine* g, const StackWalk& walk, const void* ucontext) noexcept {
@@ -87,22 +89,22 @@ bool may_inject(const Goroutine* g, const StackWalk& walk, const void* ucontext)
   std::abort();
 }
 
-// At a check of user code, `need` bytes above the lowest it is about to use.
+// May switch. At a check of user code, which is about to use `need` bytes below sp.
 void at_check(std::uintptr_t sp, std::size_t need) noexcept {
   Goroutine* g = os::current_g();
-  if (g == nullptr) {  // g0, a plain thread, or a guard left over from one
+  if (g == nullptr) {  // g0 or a plain thread, with a guard that was left over
     arch::set_stack_guard(0);
     return;
   }
   if (sp < reinterpret_cast<std::uintptr_t>(g->stack_bottom) || sp >= reinterpret_cast<std::uintptr_t>(g)) return;
   if (need > sp || sp - need < true_guard(g)) overflow(g, sp, need);
   if (os::current_p() == nullptr && !look_at_frames(g).may_give_way())
-    return;  // an exile comes back at a check behind that
+    return;  // an exile comes back at a later check, outside such frames
   arch::set_stack_guard(guard_of(g));
   Processor* p = regain_processor();
   if (p == nullptr) return;
-  // Also who has just come back from exile with the P it had: it was asked for it.
-  if (p->attention.load_relaxed() == 0 && !settings.preempt_always) return;  // the request was for another
+  // An exile that has just come back with the P it had goes on here as well: it was asked to give that P up.
+  if (p->attention.load_relaxed() == 0 && !settings.preempt_always) return;  // the request was for another goroutine
   if (g->no_preempt != 0) {
     p->counters.bump(Counter::kPreemptsRefused);
     return;
@@ -137,7 +139,7 @@ void ask_to_give_way(Processor& p) noexcept {
 }
 
 namespace {
-// Refused for ever: it is said, and not tried again.
+// The system refuses the signal for good: warns, once, and sends none any more.
 void give_signal_up(int signal, int error) noexcept {
   if (scheduler.preempt_signal.exchange_relaxed(0) != 0) hooks.warn_signal_refused(signal, error);
 }
@@ -154,7 +156,8 @@ bool signal_machine_of(Processor& p, bool probe) noexcept {
       error = send_preempt_signal(signal, m->tid);
     }
   }
-  const bool for_ever = error != 0 && error != ESRCH && error != EAGAIN;  // the thread has ended; too many are queued
+  // ESRCH: the thread has ended. EAGAIN: too many signals are queued.
+  const bool for_ever = error != 0 && error != ESRCH && error != EAGAIN;
   if (for_ever) give_signal_up(signal, error);
   return error == 0;
 }
@@ -163,7 +166,7 @@ bool signal_machine_of(Processor& p, bool probe) noexcept {
 bool ask_by_signal(Processor& p) noexcept { return signal_machine_of(p, false); }
 bool probe_by_signal(Processor& p) noexcept { return signal_machine_of(p, true); }
 
-// Several may be asked while there is room for one: each counts itself in.
+// Several goroutines may be asked while there is room for one exile, so each counts itself in.
 bool count_exile() noexcept {
   std::uint32_t count = scheduler.exiles.load_relaxed();
   do {
@@ -181,11 +184,11 @@ void on_preempt_signal(void* ucontext) noexcept {
   const bool probed = m->probed.load_relaxed();
   if (probed) m->probed.store_relaxed(false);
   if (is_wanted_exile(*m, g, p)) return hold_exile(*m, g, ucontext);
-  if (!may_be_exiled(m, g, p)) return;  // it came too late
+  if (!may_be_exiled(m, g, p)) return;  // the signal came too late
   const bool asked = p->attention.load_relaxed() != 0;
   const arch::CallState call = arch::interrupted_call_state(ucontext);
   const bool asleep = call == arch::CallState::kInside, was_asleep = probed && call == arch::CallState::kBehind;
-  if (!asked && !(probed && (asleep || was_asleep))) return;  // computes: nobody has asked it to give way
+  if (!asked && !(probed && (asleep || was_asleep))) return;  // it computes, and was not asked to give way
   StackWalk walk = walk_if_possible(*m, g, ucontext);
   if (!walk.clean) {
     p->counters.bump(Counter::kPreemptsRefused);
@@ -215,7 +218,7 @@ void on_preempt_signal(void* ucontext) noexcept {
     return hold_exile(*m, g, ucontext);
   }
   hooks.poke_sysmon();
-  // Others are waiting, that is why it was asked: its next turn comes when sysmon finds room for it.
+  // It was asked because others wait. Its next turn comes when sysmon finds room for it.
   if (!asleep && may_stand_still(*m, g, walk, ucontext)) stay_until_its_turn(*m, ucontext);
 }
 
@@ -232,17 +235,17 @@ void ask_for_loan(Processor& p) noexcept {
 std::int64_t cpu_time_of_machine(const Processor& p) noexcept {
   std::int32_t tid = 0;
   {
-    // Not kept for the system call: who was just asked to give way stops the world next, and would wait for this lock, with
-    // its CPU going to the one it wanted to ask.
+    // The lock is not kept during the system call. A goroutine that was just asked to give way may stop the world next:
+    // it would wait for this lock, and its CPU would go to the goroutine that it wanted to ask.
     std::lock_guard guard(scheduler.machines_lock);
     const Machine* m = p.m;
     if (m == nullptr || m->guard_slot == nullptr) return -1;
     tid = m->tid;
   }
-  return os::cpu_time_ns(tid);  // of a thread that has ended meanwhile: -1
+  return os::cpu_time_ns(tid);  // -1 if the thread has ended meanwhile
 }
 
-// An injected call: nothing of the runtime was on the stack, and the goroutine has its P.
+// May switch. An injected call (arch/inject.h): nothing of the runtime was on the stack, and the goroutine has its P.
 extern "C" __attribute__((used)) void weft_at_injection() {
   Goroutine* g = os::current_g();
   arch::set_stack_guard(guard_of(g));
@@ -291,12 +294,12 @@ void withdraw_offer(Machine& m) noexcept {
   std::lock_guard guard(scheduler.machines_lock);
   m.guard_slot = nullptr;
   m.preempt_flag = nullptr;
-  arch::set_stack_guard(0);  // the C library reuses the thread's control block as it is
+  arch::set_stack_guard(0);  // the C library gives the thread's control block, as it is, to another thread
   os::delete_timer(std::exchange(m.hold.timer, os::kNoTimer));
 }
 
-// A region ends in which a signal came that somebody waits for: of a stopping world, to code without checks; or for
-// an exile to stand still.
+// A no_preempt region ends. True: a signal came in it that another thread waits for: a stopping world's to code without
+// checks, or one for an exile to stand still.
 static bool was_refused_signal(Machine& m, const Processor* p) noexcept {
   if (WEFT_LIKELY(m.hold.last_refusal.load_relaxed() != Refusal::kForbidden)) return false;
   m.hold.last_refusal.store_relaxed(Refusal::kPlace);
@@ -315,7 +318,7 @@ void NonPreemptible::arm_again() noexcept {
 }
 
 void forbid_preemption() noexcept {
-  regain_processor();  // who has left its P to others gets it back first
+  regain_processor();  // an exile gets a P back first
   if (Goroutine* g = os::current_g()) ++g->no_preempt;
 }
 void allow_preemption() noexcept {
@@ -339,14 +342,15 @@ void say_that_checks_always_fire() noexcept {
 }  // namespace
 #endif
 
-// frame: of __morestack. [0] the caller's rbp, [1] where it returns to, [2] the function's own return address; below: what it
-// saved, r10 at -8, r11 at -9.
+// May switch. `frame`: of __morestack. [0] the caller's rbp, [1] where __morestack returns to, [2] the function's own
+// return address. Below: what __morestack saved, r10 at [-8], r11 at [-9].
 extern "C" __attribute__((used)) void weft_at_function_entry([[maybe_unused]] std::uintptr_t* frame) {
 #if defined(__x86_64__)
   auto* resume = reinterpret_cast<const unsigned char*>(frame[1]);
   const auto entry_sp = reinterpret_cast<std::uintptr_t>(&frame[2]);
-  if (*resume == 0xc3) ++resume;  // the `ret` that libgcc's way of doing it comes back to
-  // A function of variable arguments computes where they are from libgcc's frame next: give it the right address and go on after.
+  if (*resume == 0xc3) ++resume;  // skip the `ret` that libgcc's __morestack comes back to
+  // A variadic function computes next, from libgcc's frame, where its arguments are. Give it the right address in r11
+  // and go on behind that instruction.
   const unsigned char* after_landing = resume;
   if (std::memcmp(after_landing, "\xf3\x0f\x1e\xfa", 4) == 0) after_landing += 4;  // endbr64
   if (std::memcmp(after_landing, "\x4c\x8d\x5d\x18", 4) == 0) {                    // lea 24(%rbp), %r11
@@ -354,7 +358,7 @@ extern "C" __attribute__((used)) void weft_at_function_entry([[maybe_unused]] st
     resume = after_landing + 4;
   }
   frame[1] = reinterpret_cast<std::uintptr_t>(resume);
-  if (weft_vector_state.mask == 0) {  // what the arguments are in was not saved: it must not be lost
+  if (weft_vector_state.mask == 0) {  // the vector registers, with arguments in them, were not saved: keep them
     arch::set_stack_guard(0);
     return;
   }
@@ -363,12 +367,13 @@ extern "C" __attribute__((used)) void weft_at_function_entry([[maybe_unused]] st
 #endif
 }
 
+// May switch. An allocation of `bytes` on the stack.
 extern "C" __attribute__((used)) void weft_at_allocation(std::size_t bytes, std::uintptr_t* frame) {
   at_check(reinterpret_cast<std::uintptr_t>(frame), bytes);
 }
 
 #if defined(__x86_64__)
-// Part of every program with a runtime: shared libraries look for them there.
+// Kept in every program with a runtime, because shared libraries look for these functions there.
 extern "C" {
 void weft_morestack();
 void weft_morestack_allocate();
@@ -378,7 +383,7 @@ __attribute__((used)) void (*const kept_for_shared_libraries[])() = {weft_morest
                                                                      weft_loop_check};
 #endif
 
-// A loop's back-edge (arch/preempt_check.h).
+// May switch. A loop's back-edge (arch/preempt_check.h).
 extern "C" __attribute__((used)) void weft_preempt_slow(void* sp) noexcept {
   at_check(reinterpret_cast<std::uintptr_t>(sp), 0);
 }

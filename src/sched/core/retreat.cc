@@ -14,9 +14,9 @@
 namespace weft::sched {
 namespace {
 
-constexpr std::int64_t kShortNs = 200'000;  // of those that tests ask for
+constexpr std::int64_t kShortNs = 200'000;  // length of the retreats that tests ask for (Retreats::kAlways)
 
-// Every window has lost too much for so long that it is known how much gets done with this P.
+// True: every window has lost too much for kBeforeNs, so it is known how much gets done with this P.
 bool is_suspected_for_long(Processor& p, std::int64_t now) noexcept {
   if (now < scheduler.no_retreat_before_ns.load_relaxed()) return false;  // trials have been wrong of late
   if (p.sharing.suspected_ns() == 0) p.sharing.suspect(now, MachineOwners::uses_of_all());
@@ -33,7 +33,7 @@ __attribute__((noinline)) void judge(Processor& p) noexcept {
     p.attention.fetch_or_acq_rel(kAttentionRetreat);  // pairs: attention
 }
 
-// False: nothing is suspected any more, or another P's retreat is being judged.
+// False: p is not suspected any more, or another P's retreat is being judged.
 bool begin_trial(Processor& p, std::int64_t now) noexcept {
   Processor* none = nullptr;
   if (p.sharing.suspected_ns() == 0) return false;
@@ -44,7 +44,8 @@ bool begin_trial(Processor& p, std::int64_t now) noexcept {
   return true;
 }
 
-// One that runs goroutines, and has not retreated itself. A hint: a P that goes idle meanwhile is found by the look that follows.
+// A P that runs goroutines and has not retreated itself; null: none. A hint: a P that goes idle meanwhile is found by
+// the look that follows.
 Processor* choose_host(const Processor& p, std::int64_t now, std::uint64_t random) noexcept {
   VictimOrder order(maxprocs(), random);
   for (std::uint32_t id; order.next(id);) {
@@ -54,13 +55,13 @@ Processor* choose_host(const Processor& p, std::int64_t now, std::uint64_t rando
   return nullptr;
 }
 
-// This thread has used what another M used last. Cheap; the P is asked to retreat if that happens too often.
+// This thread has used a lock that another M used last. Cheap. If that happens too often, its P is asked to retreat.
 void on_meeting() noexcept {
   Processor* p = os::current_p();
   if (p != nullptr && WEFT_UNLIKELY(p->sharing.meet())) judge(*p);
 }
 
-// It has waited for another thread's lock since then (ticks).
+// This thread has waited for another thread's lock, since then (ticks).
 void on_wait(std::uint64_t since) noexcept {
   Processor* p = os::current_p();
   const std::uint64_t ns = (os::ticks() - since) * 1000 / os::ticks_per_us();
@@ -76,7 +77,7 @@ void watch_meetings() noexcept {
 
 void retreat(Processor& p) noexcept {
   const IdleView view = scheduler.idle.look();
-  if (view.idle() + view.spinning() + 1 >= maxprocs()) return;  // no other runs anything
+  if (view.idle() + view.spinning() + 1 >= maxprocs()) return;  // no other P runs anything
   const std::int64_t now = os::now_ns();
   Processor* host = choose_host(p, now, p.random.next());
   if (host == nullptr) return;
@@ -89,7 +90,7 @@ void retreat(Processor& p) noexcept {
   take_everything(p, work);
   if (work.empty()) return;
   while (const Runnable runnable = work.pop()) host->inbox.push(runnable);
-  wake_for_queued_work(&p);  // the host may have gone idle: then somebody else looks, or we do (keeps_apart)
+  wake_for_queued_work(&p);  // the host may have gone idle: then another M looks, or we do (keeps_apart)
 }
 
 std::int64_t look_at_retreat(RetreatTrial& trial, std::int64_t now) noexcept {
@@ -101,7 +102,7 @@ std::int64_t look_at_retreat(RetreatTrial& trial, std::int64_t now) noexcept {
   if (verdict == RetreatTrial::Verdict::kWrong) {
     scheduler.no_retreat_before_ns.store_relaxed(now + trial.pause_ns());
     p->retreat.take_back(now);
-    scheduler.passive_apart_ns.store_relaxed(0);  // called back
+    scheduler.passive_apart_ns.store_relaxed(0);  // p is called back
     wake_passive(nullptr);
   }
   scheduler.retreat_on_trial.store_release(nullptr);  // pairs: retreat.trial

@@ -26,10 +26,10 @@ namespace {
 
 constexpr std::uint32_t kFruitlessLimit = 2;
 constexpr std::uint32_t kFruitlessMax = 10;
-constexpr std::uint32_t kMostSuppressions = 8;       // the longest takes 12.8 ms
-constexpr std::int64_t kSuppressedLookNs = 200'000;  // meanwhile it looks around so often
-constexpr std::int64_t kApartLookNs = 1'000'000;     // one that has retreated begins with this
-constexpr std::int64_t kForgottenNs = 10'000'000;    // after the last one, the next is short again
+constexpr std::uint32_t kMostSuppressions = 8;       // the longest takes 12.8 ms: 50 us doubled eight times
+constexpr std::int64_t kSuppressedLookNs = 200'000;  // a suppressed M looks around so often
+constexpr std::int64_t kApartLookNs = 1'000'000;     // the first pause of an M whose P has retreated
+constexpr std::int64_t kForgottenNs = 10'000'000;    // so long after a suppression the next one is short again
 constexpr std::int64_t kLeftAloneNs = 100'000;
 constexpr std::uint64_t kAgedUs = 3;  // a slot whose P has not dispatched for so long may be robbed
 
@@ -40,7 +40,7 @@ struct Ticks {
   }
 };
 
-// What a thief has stolen does not run while the thief waits for a barrier.
+// While a thief waits for a barrier, what it has stolen does not run: that time does not count.
 std::uint64_t ticks_outside_barriers(const Machine& m) noexcept { return os::ticks() - m.lock_owner.barrier_ticks; }
 
 bool suppressed(const Machine& m) noexcept { return m.fruitless >= kFruitlessLimit; }
@@ -49,11 +49,13 @@ void clear_suspicion(Machine& m) noexcept {
   m.suppressed_until_ns = 0;
 }
 
-// Leaves the search with something to run; A22: the last spinner that finds work makes another one, if a P is idle.
-//   Brief work  (sleepers that do a little and sleep again) is not worth another thread, nor spinning after it: a thousand of them
-//               would keep two cores busy with waking each other. If one of them computes this time, sysmon finds the rest
-//               waiting beside an idle P. Other work is not left to that: whoever submitted it while we counted as spinning has
-//               woken nobody, so we look for it after we stopped counting.
+// Leaves the search with something to run. A22 (the last spinner makes another): if the last spinner finds work and a P
+// is idle, another M starts to spin.
+//   Brief work  (sleepers that do a little and sleep again) is not worth another thread, nor spinning after it: a
+//               thousand of them would keep two cores busy with waking each other. If one of them computes this time,
+//               sysmon finds the rest waiting beside an idle P. Other work is not left to sysmon. Threads that
+//               submitted it while we counted as a spinner have woken no M, so we look for it after we have stopped
+//               counting.
 Runnable leave_with(Machine& m, Runnable found, bool stolen, bool brief = false) noexcept {
   m.stole_at = stolen ? ticks_outside_barriers(m) : 0;
   m.brief = brief;
@@ -80,7 +82,8 @@ void judge_last_steal(Machine& m) noexcept {
   }
 }
 
-// Due timers of all Ps; they make goroutines runnable here. True: p has nothing but sleepers that will run briefly.
+// Runs due timers of all Ps, which make goroutines runnable on p. True: p has nothing but sleepers that will run
+// briefly.
 bool run_due_timers(Processor& p) noexcept {
   const std::int64_t next = next_timer_ns();
   if (next == TimerHeap::kNever) return false;
@@ -112,17 +115,18 @@ Runnable steal(Processor& p, bool desperate, const Ticks* seen) noexcept {
   return stolen;
 }
 
-// In the order in which the kernel reported them.
+// Queues what is ready on p, in the order in which the kernel reported it. False: nothing is.
 bool take_over(Processor& p, RunnableList& ready) noexcept {
   if (ready.empty()) return false;
   ready_all(p, ready, Why::kNetwork);
   return true;
 }
 
-// What has happened on descriptors; it is in p's queue then. Others are woken if there is more than one.
+// Looks at descriptors. True: goroutines that became runnable are in p's queue. Others are woken if there is more than
+// one.
 bool poll_network(Processor& p) noexcept {
   if (WEFT_LIKELY(scheduler.network.waiting.load_relaxed() == 0))
-    return false;  // a goroutine that waits will look itself
+    return false;  // a goroutine that begins to wait now looks itself
   RunnableList ready;
   look_at_network(ready);
   const std::size_t count = ready.size();
@@ -131,7 +135,7 @@ bool poll_network(Processor& p) noexcept {
   return true;
 }
 
-// What p has, and what others have given to it (retreat.h).
+// Takes from what p has, and what other Ps have given to it (retreat.h).
 Runnable take_own(Processor& p) noexcept {
   take_inbox_in(p);
   p.tick.bump();
@@ -147,7 +151,7 @@ Runnable spin(Machine& m, Ticks& seen) noexcept {
   std::uint64_t read_at = start;
   for (;;) {
     base::cpu_relax(8);
-    if (scheduler.overcommitted.load_relaxed()) sched_yield();  // more Ps than CPUs: somebody else may need this one
+    if (scheduler.overcommitted.load_relaxed()) sched_yield();  // more Ps than CPUs: another thread may need this one
     if (p.attention.load_relaxed() != 0) return Runnable();
     if (const Runnable found = take_injected(p)) return found;
     const std::uint64_t now = os::ticks();
@@ -177,11 +181,11 @@ Runnable take_idle_priority(Processor& p) noexcept {
 // --- passive spinning ---
 
 bool another_is_busy(const Processor& p) noexcept {
-  // No order: looked at again at the next tick.
+  // No order, because the passive spinner looks again after each sleep.
   return scheduler.idle.look().idle() + 1 < maxprocs() && p.id < maxprocs();
 }
 
-// Some P has had work waiting since the last look without dispatching anything.
+// True: another P has not dispatched since the last look, with work waiting for it there or in the global queue.
 bool sees_aged_work(const Processor& p, const Ticks& seen) noexcept {
   const bool injected = !scheduler.inject.empty();
   for (std::uint32_t i = 0; i < maxprocs(); ++i) {
@@ -193,7 +197,8 @@ bool sees_aged_work(const Processor& p, const Ticks& seen) noexcept {
   return false;
 }
 
-// What waits on another P takes longer than a steal is worth, if goroutines go on to run there for as long as they have.
+// True: what waits on another P runs for longer than makes a steal worth it, if goroutines go on to run there for as
+// long as they have.
 bool worth_stealing(const Processor& p) noexcept {
   for (std::uint32_t i = 0; i < maxprocs(); ++i) {
     const Processor& other = *scheduler.processors[i];
@@ -204,12 +209,14 @@ bool worth_stealing(const Processor& p) noexcept {
   return false;
 }
 
-// Whoever makes something runnable next is watched: does it compute on? A slot filled by one that does is not left to its P.
+// The goroutine that makes something runnable next is watched: does it compute on? What such a goroutine wakes is not
+// left to wait in its P's slot.
 void sample_others(const Processor& p) noexcept {
   for (std::uint32_t i = 0; i < maxprocs(); ++i)
     if (i != p.id) scheduler.processors[i]->watch.fetch_or_relaxed(kWatchSample);
 }
 
+// The role of the passive spinner, which one M has at a time.
 class PassiveWatch {
  public:
   PassiveWatch(Machine& m, Ticks& seen) noexcept : m_(m), seen_(seen) {}
@@ -220,7 +227,8 @@ class PassiveWatch {
     return scheduler.passive.m.cas_acq_rel(nobody, &m_);  // pairs: passive.m
   }
 
-  // Sleeps and looks until there is something to run (returned), or a reason to go through the whole search again (none).
+  // Sleeps and looks until there is something to run, which it returns, or a reason to go through the whole search
+  // again (none).
   Runnable run() noexcept {
     apart_ = keeps_apart(*m_.p);
     const std::int64_t first = apart_ ? kApartLookNs : settings.passive_first_ns;
@@ -229,7 +237,7 @@ class PassiveWatch {
     if (suppressed_ && !apart_) begin_suppression();
     scheduler.passive_apart_ns.store_relaxed(apart_ ? m_.p->retreat.until_ns() : 0);  // a hint for wakers
     seen_.read();
-    scheduler.passive.until_ns.store_relaxed(0);  // nobody interrupts us for a timer before we have read them all
+    scheduler.passive.until_ns.store_relaxed(0);  // no thread interrupts us for a timer before we have read them all
     scheduler.idle.set_passive(suppressed_);
     WEFT_DELAY_SITE("passive.before_check");
     Runnable found;
@@ -237,7 +245,8 @@ class PassiveWatch {
       while (sleep(period)) {
         if ((found = look())) break;
         if (m_.p->attention.load_relaxed() != 0 || timers_due() || !another_is_busy(*m_.p)) break;
-        // Something waits in a slot: its P had its chance at the next look, not after the longest pause.
+        // Work waits on a P that does not move. That P has until the next look, which should come soon, not after the
+        // longest pause.
         period = sees_aged_work(*m_.p, seen_) ? first : std::min(period * 2, longest_pause());
         seen_.read();
         sample_others(*m_.p);
@@ -249,7 +258,7 @@ class PassiveWatch {
   }
 
  private:
-  // Or goes on with the one that somebody interrupted.
+  // Begins a suppression, or goes on with the one that a waker interrupted.
   void begin_suppression() noexcept {
     const std::int64_t now = os::now_ns();
     if (now < m_.suppressed_until_ns) return;
@@ -267,7 +276,7 @@ class PassiveWatch {
     return next != TimerHeap::kNever && next <= os::now_ns();
   }
 
-  // False: somebody woke us on purpose.
+  // False: a waker woke us on purpose.
   bool sleep(std::int64_t period) noexcept {
     const std::int64_t until = os::now_ns() + period;
     scheduler.passive.until_ns.store_relaxed(until);  // ordered by the fence
@@ -277,7 +286,7 @@ class PassiveWatch {
     scheduler.passive.until_ns.store_relaxed(std::min(until, timers.interrupted_before_ns));
     m_.p->counters.bump(Counter::kPassiveSleeps);
     WEFT_DELAY_SITE("passive.before_sleep");
-    // A busy P that looks at the network often is left alone with it.
+    // The network is left to a busy P that looks at it often.
     RunnableList ready;
     if (scheduler.idle.look().passive()) {
       RunnableList* watched = network_unwatched_for(kLeftAloneNs) ? &ready : nullptr;
@@ -286,14 +295,14 @@ class PassiveWatch {
     take_over(*m_.p, ready);
     if (scheduler.idle.look().passive()) return true;
     m_.fruitless = 0;
-    if (suppressed_ && !apart_) clear_suspicion(m_);  // the call was urgent
+    if (suppressed_ && !apart_) clear_suspicion(m_);  // the waker had urgent work
     if (apart_ && scheduler.passive_apart_ns.load_relaxed() == 0) m_.p->retreat.end(os::now_ns());
     return false;
   }
 
   Runnable look() noexcept {
     Processor& p = *m_.p;
-    if (const Runnable own = take_own(p)) return own;  // the network's, too
+    if (const Runnable own = take_own(p)) return own;  // also what the network made ready during the sleep
     if (network_unwatched_for(kLeftAloneNs) && poll_network(p)) return next_run(p);
     if (sees_aged_work(p, seen_)) {
       clear_suspicion(m_);
@@ -316,7 +325,7 @@ class PassiveWatch {
     }
     if (!processors_offer_work(&p)) return Runnable();
     const Runnable stolen = steal(p, false, nullptr);
-    if (stolen && m_.fruitless == 0) m_.fruitless = 1;  // nobody called us: on probation
+    if (stolen && m_.fruitless == 0) m_.fruitless = 1;  // no waker called us: on probation
     return stolen;
   }
 
@@ -328,7 +337,7 @@ class PassiveWatch {
 
 // --- retiring ---
 
-// Takes an idle P for the M that is on the idle list; false: none idle, or the M has been given one already.
+// Takes an idle P for the M, which is on the idle list. False: no P is idle, or the M has been given one already.
 bool come_back(Machine& m) noexcept {
   std::lock_guard guard(scheduler.machines_lock);
   if (!m.idle) return false;
@@ -340,15 +349,16 @@ bool come_back(Machine& m) noexcept {
   return true;
 }
 
-// True: the M has no P any more and is on the idle list. False: it still has one, or has one again: search on.
+// True: the M has no P any more and is on the idle list. False: it still has one, or has one again, and searches on.
 bool retire(Machine& m, bool apart) noexcept {
   Processor& p = *m.p;
   {
-    // The M is on the idle list before anybody can take its P: who pops the P finds its M under this lock.
+    // The M is on the idle list before another thread can take its P: the thread that pops the P finds the M under this
+    // lock.
     std::lock_guard guard(scheduler.machines_lock);
     if (p.attention.load_relaxed() != 0) return false;
     release_processor(m);
-    if (!scheduler.idle.push(p.id, m.spinning, maxprocs())) {  // W2
+    if (!scheduler.idle.push(p.id, m.spinning, maxprocs())) {  // W2: the last spinner stays beside a busy P
       acquire_processor(m, p);
       return false;
     }
@@ -365,10 +375,10 @@ bool retire(Machine& m, bool apart) noexcept {
 
 // One M without a P sleeps until the next timer. False: no timers, or another M does.
 bool become_poller(Machine& m, TimerWake& timers) noexcept {
-  if (next_timer_ns() == TimerHeap::kNever) return false;  // whoever adds the first one wakes somebody
+  if (next_timer_ns() == TimerHeap::kNever) return false;  // the thread that adds the first one wakes an M
   Machine* nobody = nullptr;
   if (!scheduler.poller.m.cas_acq_rel(nobody, &m)) return false;  // pairs: watcher.deadline
-  scheduler.poller.until_ns.store_relaxed(TimerHeap::kNever);     // until we have looked: everybody interrupts
+  scheduler.poller.until_ns.store_relaxed(TimerHeap::kNever);     // until we have looked, every new timer interrupts
   base::full_fence();                                             // pairs: watcher.deadline
   timers = next_timer_wake();
   scheduler.poller.until_ns.store_relaxed(timers.interrupted_before_ns);
@@ -376,15 +386,16 @@ bool become_poller(Machine& m, TimerWake& timers) noexcept {
   return true;
 }
 
-// N1: an M without a P blocks in the netpoller when no P is busy, or no spinner sees to it.
+// N1 (some M watches descriptors): an M without a P blocks in the netpoller if no P is busy, or if no spinner sees to
+// it.
 bool should_watch_network() noexcept {
   if (scheduler.network.registered.load_relaxed() == 0)
-    return false;  // read after retire()'s fence; pairs with registering
+    return false;  // read after retire()'s fence, which pairs with that of network_registered()
   const IdleView view = scheduler.idle.look();
   return view.idle() == maxprocs() || (view.idle() > 0 && view.spinning() == 0);
 }
 
-// More idle threads than idle Ps: the M that slept longest for nothing ends.
+// True: there are more idle threads than idle Ps, and this M, which has slept for long in vain, ends.
 bool leave_if_surplus(Machine& m) noexcept {
   std::lock_guard guard(scheduler.machines_lock);
   if (!m.idle || scheduler.idle_machine_count <= scheduler.idle.look().idle()) return false;
@@ -477,8 +488,8 @@ bool wait_for_processor(Machine& m) noexcept {
     if (m.next_p.load_acquire() != nullptr) continue;  // pairs: machine.next_p
     if (polls && next_timer_ns() <= os::now_ns()) {
       if (come_back(m)) return true;
-      // Every P is in use: its owner runs the timers at its next dispatch, or the passive spinner now. To wait on for overdue
-      // timers would be to wait busily: whoever gives its P up next is the poller.
+      // Every P is in use. Its owner runs the timers at its next dispatch, or the passive spinner does now. To go on
+      // waiting for overdue timers would be busy waiting. The next M that gives its P up becomes the poller.
       may_poll = false;
       wake_passive(nullptr);
     } else if (!rung && !polls && !watches && leave_if_surplus(m)) {

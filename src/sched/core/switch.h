@@ -6,10 +6,12 @@
 #include "sched/state/scheduler.h"
 #include "sched/state/thread_state.h"
 
-// The switch from one goroutine to the next, and who is next when it is in the slot: parts of park() and its traced twin.
+// The switch from one goroutine to the next, and the choice of the next one if it is in the slot: parts of park() and
+// its traced twin.
 namespace weft::sched {
 
-// The policy has granted runs out of the slot: while they last, it need not be asked.
+// Takes what is in the slot. As long as the runs last that the policy has granted out of it, the policy need not be
+// asked.
 inline Runnable pick_slot(Processor& p) noexcept {
   if (p.slot_runs == 0) return Runnable();
   const Runnable slotted = p.slot.take();
@@ -17,19 +19,20 @@ inline Runnable pick_slot(Processor& p) noexcept {
   return slotted;
 }
 
-// Nothing comes before the slot in this pick.
+// True: neither a request to the P nor a timer comes before the slot in this pick.
 inline bool slot_is_first(const Processor& p) noexcept {
   return p.attention.load_relaxed() == 0 && p.timers.next_ns() == TimerHeap::kNever;
 }
 
-// The last before its context is entered: what the thread keeps for a goroutine is the target's from here on. Put there by who resumes it, not by
-// the resumed side: so a switch may be the last call of a function, and what it returns to is that one's caller.
+// The last step before the target's context is entered. From here on the thread's guard, errno and exception state are
+// the target's. The resuming side restores them, not the resumed side, so that the switch can be a tail call: it
+// returns to the caller of the function that made it.
 inline void lend_thread_to(Goroutine* target, const Machine& m, bool fresh) noexcept {
   arch::set_stack_guard(guard_of(target));
   os::set_current_g(target);
   if (!fresh) restore_thread_state(target, m);
 }
-// On the resumed side: nothing is left to do, but for sanitizers.
+// On the resumed side: only sanitizers have something left to do.
 inline void arrive() noexcept {
 #if WEFT_ASAN || WEFT_TSAN
   Goroutine* resumed = os::current_g();
@@ -46,8 +49,9 @@ inline void runs_untraced(Processor& p, Goroutine* g) noexcept {
   p.counters.bump(Counter::kMigrations);
 }
 
-// Leaves g for a goroutine or record whose context is ours. Returns on the resumed side: perhaps much later, perhaps on another
-// thread. Nothing is kept in registers meanwhile, not even g: the switch saves them for our callers, and we would have to save them once more.
+// May switch. Leaves g for a goroutine or record whose context is ours. Returns on the resumed side, perhaps much
+// later, perhaps on another thread. Nothing is kept in registers meanwhile, not even g: the switch saves them for our
+// callers, and we would have to save them once more.
 __attribute__((always_inline)) inline void switch_to(Goroutine* g, const Machine& m, Goroutine* target, void* context,
                                                      bool fresh) noexcept {
   save_thread_state(g, m);
@@ -58,8 +62,8 @@ __attribute__((always_inline)) inline void switch_to(Goroutine* g, const Machine
   arrive();
 }
 
-// The goroutine in the slot, if nothing comes before it and it has left its thread: then its context is ours. With a null context `next`
-// is what the slot held otherwise, if anything.
+// The goroutine in the slot, if nothing comes before it and it has left its thread: then its context is ours. With a
+// null context, `next` is what else the slot held, if anything.
 struct Successor {
   Runnable next;
   void* context = nullptr;

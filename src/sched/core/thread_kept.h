@@ -9,7 +9,7 @@
 // code may hold a lock that belongs to the thread, or the address of a thread_local (foreign_frames.h).
 namespace weft::sched {
 
-// It needs that thread besides those that run: not where threads are scarce.
+// A kept thread is needed besides those that run, so none is kept where threads are scarce.
 inline bool may_keep_thread() noexcept {
   return scheduler.threads.load_relaxed() < settings.max_threads / 2;
 }
@@ -18,7 +18,7 @@ inline bool wants_thread_kept(const Goroutine* g, const FramesOnStack& frames) n
   return (g->flags & kGLocked) == 0 && may_keep_thread() && frames.foreign;
 }
 
-// While it lives: wires the goroutine to its thread, unless it is already.
+// While it lives: locks the goroutine to its thread, unless it is locked already.
 class ThreadKept {
  public:
   ThreadKept(Goroutine* g, bool wanted) noexcept : g_(wanted && (g->flags & kGLocked) == 0 ? g : nullptr) {

@@ -10,7 +10,7 @@ namespace weft::sched {
 
 namespace {
 
-// After a full fence. The poller, if there is one.
+// Called after a full fence. Wakes the watchers that would sleep past when_ns. Returns the poller, if there is one.
 const Machine* wake_watchers_before(std::int64_t when_ns) noexcept {
   if (scheduler.passive.m.load_relaxed() != nullptr && when_ns < scheduler.passive.until_ns.load_relaxed())
     wake_passive(os::current_p());
@@ -28,7 +28,7 @@ void timer_added(std::int64_t when_ns) noexcept {
   base::full_fence();  // pairs: watcher.deadline
   const Machine* poller = wake_watchers_before(when_ns);
   if (has_processor) return;
-  // A plain thread's timer: with every P idle nobody may be watching yet.
+  // A plain thread's timer: if every P is idle, it may be that no M watches yet.
   const IdleView view = scheduler.idle.look();
   if (poller == nullptr && view.idle() > 0 && view.spinning() == 0) wake_one(nullptr);
 }
