@@ -2,7 +2,8 @@
  * Assembly: how the paths that must preserve every register save and restore them. Between the two macros the stack is
  * aligned for a call, and the floating-point modes are those a thread starts with.
  *   Frame   from rbp down: rax rcx rdx rsi rdi r8 r9 r10 r11 (r10 at -64, r11 at -72: C++ reads them,
- *           sched/core/preempt.cc), then, aligned to 64, the XSAVE area. The called function preserves rbx, rbp and r12-r15.
+ *           sched/core/preempt.cc), then, aligned to 64, the XSAVE area. The called function preserves rbx, rbp and
+ *           r12-r15.
  *   Early   before the constructors the size of the area is not known, and only the general registers are saved. */
 #ifndef WEFT_ARCH_SAVE_REGISTERS_X86_64_H
 #define WEFT_ARCH_SAVE_REGISTERS_X86_64_H

@@ -28,10 +28,10 @@ namespace {
 constexpr std::uint32_t kRingCapacity = 256;
 constexpr std::int64_t kDequeCapacity = 256;
 constexpr std::uint32_t kPrefetchDistance = 8;
-// Some fifty switches and more: they pay for what a change of chains costs in the caches.
+// 100 us are some fifty switches or more. They pay for the cache misses that a change of chains costs.
 constexpr std::uint64_t kShortestTurnUs = 100;
 
-// In ticks.
+// In ticks. `waiting`: how many wait behind the chain.
 std::uint64_t turn_length(std::uint64_t waiting) noexcept {
   const auto slice_us = static_cast<std::uint64_t>(sched::settings.slice_ns / 1000);
   return os::us_to_ticks(std::max(slice_us / (1 + waiting), kShortestTurnUs));
@@ -42,7 +42,7 @@ std::uint64_t turn_length(std::uint64_t waiting) noexcept {
 struct Classic::Queues {
   // --- owner ---
   Turn turn;
-  // Picks until the oldest record runs. Every fourth pick looks at the records first.
+  // Picks until the oldest record runs. At every fourth pick the records come first.
   std::uint32_t until_oldest = sched::kTurnLimit;
   // --- owner and thieves ---
   sched::RunQueue<Runnable, kRingCapacity> started;
@@ -58,7 +58,8 @@ struct Classic::Queues {
     return WEFT_LIKELY(started.push(runnable)) ? Place::kOffered : overflow_started(p, runnable);
   }
 
-  // Tests and comparisons: a coin decides against the slot, or spawned goroutines go to the back.
+  // For tests and comparisons. Spawned goroutines go to the back (spawn_at_back), or half of all goroutines, at random,
+  // do not go to the slot (random_schedule).
   __attribute__((noinline)) Place ready_as_tests_want(Processor& p, Runnable runnable, Why why) noexcept {
     if (sched::settings.spawn_at_back && why == Why::kSpawn) return push_in_order(p, runnable);
     if (sched::settings.random_schedule && (p.random.next() & 1) != 0) return push(p, runnable);
@@ -66,10 +67,10 @@ struct Classic::Queues {
     return displaced ? push(p, displaced) : Place::kNext;
   }
 
-  // There is something in the slot.
+  // The slot was not empty at the last look.
   __attribute__((noinline)) Pick next_of_chain(Processor& p) noexcept {
     const Runnable slotted = p.slot.take();
-    if (!slotted) return next_of_queues(p);  // a thief was faster
+    if (!slotted) return next_of_queues(p);  // a thief has taken it
     if (p.slot_runs == 0) {
       const std::uint32_t waiting = size();
       p.slot_runs = waiting == 0 ? turn.go_on_alone() : turn.go_on(os::ticks(), turn_length(waiting));
@@ -82,7 +83,8 @@ struct Classic::Queues {
     return {slotted};
   }
 
-  // Tests: records and started goroutines come in random order, and the slot is never taken without asking.
+  // For tests. With random_schedule, records and started goroutines come in random order. The slot gets no grant, so
+  // that the mechanism never takes from it without asking the policy.
   __attribute__((noinline)) Pick next_as_tests_want(Processor& p) noexcept {
     if (sched::settings.random_schedule) until_oldest = 1 + static_cast<std::uint32_t>(p.random.next() & 7);
     const Pick pick = p.slot.look() ? next_of_chain(p) : next_of_queues(p);
@@ -90,13 +92,13 @@ struct Classic::Queues {
     return pick;
   }
 
-  // No calls in here: this is the path of every yield.
+  // Calls no function, because it is the path of every yield.
   __attribute__((always_inline)) Pick next_of_queues(Processor& p) noexcept {
     p.slot_runs = turn.begin();
     if (WEFT_UNLIKELY((--until_oldest & 3) == 0)) {
       if (until_oldest == 0) {
         until_oldest = p.turn_interval;
-        if (const Runnable oldest = records.steal()) return {oldest};  // last in, first out alone would starve it
+        if (const Runnable oldest = records.steal()) return {oldest};  // in pure LIFO order it would starve
       }
       if (const Runnable record = records.pop()) return {record};
     }
@@ -105,7 +107,8 @@ struct Classic::Queues {
     return {records.pop()};
   }
 
-  // A goroutine that runs soon: with many of them, its G and the end of its stack are in no cache.
+  // Prefetches the G of a goroutine that runs soon. With many goroutines, its G and the end of its stack are in no
+  // cache.
   void prefetch_following() const noexcept {
     if (const Runnable following = started.peek(kPrefetchDistance)) __builtin_prefetch(following.goroutine());
   }
@@ -135,7 +138,8 @@ inline Classic::Queues& Classic::of(const Processor& p) const noexcept { return 
 bool Classic::attach(Processor& p) noexcept {
   varies_ = sched::settings.random_schedule || sched::settings.spawn_at_back;
   if (queues_[p.id] != nullptr) return true;
-  // Mapped, not from the heap: it lives as long as the process, and TSan takes heap memory for written by its maker.
+  // Mapped, not from the heap, because it lives as long as the process, and because TSan takes heap memory for written
+  // by the thread that allocated it.
   void* memory = os::reserve_permanent_memory(sizeof(Queues), "weft queues");
   if (memory == nullptr) return false;
   queues_[p.id] = new (memory) Queues;
@@ -144,7 +148,8 @@ bool Classic::attach(Processor& p) noexcept {
 
 namespace {
 
-// On its own P a preempted goroutine would be found first again, before what waits for any P.
+// A preempted goroutine goes to the global queue. On its own P it would be found again before the work in the global
+// queue.
 __attribute__((noinline)) Place send_behind_all(Runnable runnable) noexcept {
   scheduler.inject.push(runnable);
   return Place::kOffered;
@@ -154,13 +159,13 @@ bool is_for_slot(Why why, Known known) noexcept { return why <= Why::kUnlock || 
 
 }  // namespace
 
-// All calls come last here, so that the usual ways need no frame.
+// All calls are tail calls, so that the usual paths need no stack frame.
 Place Classic::ready(Processor& p, Runnable runnable, Why why, Known known) noexcept {
   Queues& queues = of(p);
   if (is_for_slot(why, known)) {
     if (WEFT_UNLIKELY(varies_)) return queues.ready_as_tests_want(p, runnable, why);
     if (known == Known::kWakerGoesOn) return queues.push(p, runnable);
-    if (!p.slot.look()) {  // thieves only empty it
+    if (!p.slot.look()) {  // stays empty: thieves only take from it
       p.slot.put(runnable);
       return Place::kNext;
     }
@@ -168,7 +173,7 @@ Place Classic::ready(Processor& p, Runnable runnable, Why why, Known known) noex
     return runnable ? queues.push(p, runnable) : Place::kNext;
   }
   if (WEFT_UNLIKELY(why == Why::kPreempted)) return send_behind_all(runnable);
-  // Sleepers, and what takes turns with them: in the order of arrival, started or not.
+  // Sleepers, and the work that takes turns with them, run in the order of arrival, started or not.
   return why == Why::kTimer ? queues.push_in_order(p, runnable) : queues.push(p, runnable);
 }
 
@@ -229,7 +234,7 @@ bool Classic::offers(const Processor* except) const noexcept {
 
 sched::Load Classic::load(const Processor& p) const noexcept {
   const Queues& queues = of(p);
-  if (queues.started.empty() && queues.records.empty()) return {};  // the usual answer, soon found
+  if (queues.started.empty() && queues.records.empty()) return {};  // the usual answer, found quickly
   return {.offered = queues.size()};
 }
 

@@ -4,12 +4,13 @@
 #include "sched/queue/idle_word.h"
 
 // Vyukov's design, as Go has it since 1.1, with separate queues for unstarted goroutines.
-//   Slot     runs next; a wake-up or spawn goes there and pushes what was in it to the queues. How long a chain through the slot
-//            goes before the others: turn.h.
-//   Started  a FIFO ring of 256; half of it goes to the global queue when it is full.
-//   Records  unstarted goroutines in a LIFO deque, the newest first: depth-first spawning keeps memory bounded. Every fourth
-//            pick looks there first, and now and then the oldest record runs, so that neither kind starves.
-//   Thieves  take half of the started ones, or half of the records, the oldest first.
+//   Slot     What is in the slot runs next. A goroutine that is woken or spawned goes there, and pushes what was in it
+//            to the queues. turn.h says how long a chain through the slot may run before the others.
+//   Started  A FIFO ring of 256. When it is full, half of it goes to the global queue.
+//   Records  Unstarted goroutines in a LIFO deque. The newest runs first, because depth-first spawning keeps memory
+//            bounded. Every fourth pick looks here first, and now and then the oldest record runs. So neither kind
+//            starves.
+//   Thieves  A thief takes half of the started goroutines, or else half of the records, the oldest first.
 namespace weft::policy {
 
 class Classic final : public sched::Policy {
@@ -29,8 +30,8 @@ class Classic final : public sched::Policy {
   struct Queues;
   Queues& of(const sched::Processor& p) const noexcept;
 
-  bool varies_ = false;                         // tests ask for another order
-  Queues* queues_[sched::kMaxProcessors] = {};  // of each P; written in attach()
+  bool varies_ = false;                         // a setting for tests or comparisons asks for another order
+  Queues* queues_[sched::kMaxProcessors] = {};  // by the P's id; written in attach()
 };
 
 }  // namespace weft::policy

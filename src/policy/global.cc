@@ -18,7 +18,7 @@ sched::Pick Global::next(sched::Processor& p, sched::Runnable due) noexcept {
   return {due ? due : sched::take_one_injected(p)};
 }
 
-// Everything waits in the global queue: there is nothing to steal, and nothing to drain.
+// All work waits in the global queue, so there is nothing to steal and nothing to drain.
 sched::Theft Global::steal(sched::Processor&, sched::Effort, const std::uint32_t*) noexcept { return {}; }
 void Global::drain(sched::Processor&, sched::RunnableList&) noexcept {}
 

@@ -2,8 +2,8 @@
 #pragma once
 #include "sched/model/policy.h"
 
-// The scheduler that Go had before 1.1: one queue, one lock, and the waker hands the goroutine to an M. Kept as the baseline
-// that Vyukov's design improves on, and as the fallback for programs with very many locked threads.
+// The scheduler that Go had before 1.1: one queue, one lock, and the waker hands the goroutine to an M. It is kept as
+// the baseline that Vyukov's design improves on, and as the fallback for programs with very many locked threads.
 namespace weft::policy {
 
 class Global final : public sched::Policy {

@@ -3,8 +3,9 @@
 #include "os/spin_lock.h"
 #include "policy/classic.h"
 
-// Queues on the Ps and stealing, but still under the one scheduler lock: a step of the design's plan. For the ladder of the
-// benchmarks (WEFT_DEBUG=ladder=3), which shows what leaving that lock brings.
+// Classic's queues on the Ps and its stealing, but still under one scheduler lock. This is a step of the design
+// documents' plan, for the benchmarks of those steps (WEFT_DEBUG=ladder=3). They show what it brings to leave that
+// lock.
 namespace weft::policy {
 
 class OneLock final : public sched::Policy {
@@ -21,7 +22,7 @@ class OneLock final : public sched::Policy {
   void visit(const sched::Processor& p, sched::Visitor visitor) const noexcept override { queues_.visit(p, visitor); }
 
  private:
-  mutable os::SpinLock lock_;  // unranked: wakers hold other locks
+  mutable os::SpinLock lock_;  // without a rank, because wakers hold other locks
   Classic queues_;
 };
 

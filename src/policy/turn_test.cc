@@ -6,7 +6,8 @@
 namespace weft::policy {
 namespace {
 
-// A chain whose runs take so long each, in ticks, until its turn is over. The clock is looked at by go_on() only.
+// Plays one turn of a chain whose runs take `run` ticks each. `looks` counts the calls of go_on(), which alone reads
+// the clock.
 struct Chain {
   std::uint64_t lasted = 0;
   int runs = 0, looks = 0;

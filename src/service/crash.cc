@@ -40,11 +40,11 @@ void print(const char* text, int length) {
   if (length > 0) base::write_stderr(text, static_cast<std::size_t>(length));
 }
 
-// The interrupted instruction: everything above it on the stack belongs to the handler.
+// The interrupted instruction. In a backtrace, the frames before it belong to the handler.
 const void* interrupted_at(const void* context) { return arch::interrupted_frame(context).pc; }
 
-// From the frame at `first` on, if it is there; else all of it. Frames are not counted,
-// because inlining changes the count.
+// Prints the stack from the frame at `first` on; all of it, if there is no such frame. Frames are not skipped by
+// number, because inlining changes the number.
 void print_stack(const void* first) {
   void* frames[kFrames];
   const std::size_t count = os::capture_backtrace(frames, kFrames, 0);
@@ -127,7 +127,8 @@ void on_quit_signal(int) {
   errno = saved_errno;
 }
 
-// A forced unwind has no type. It may have met a function that lets no exception out.
+// True: this_goroutine::exit() has met a function that lets no exception out. It is a forced unwind, which has no
+// exception type.
 bool is_exit_refused(const Goroutine* g) {
   return (g->flags & sched::kGExits) != 0 && abi::__cxa_current_exception_type() == nullptr;
 }

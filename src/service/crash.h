@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Reports of how a goroutine ended the process: stack overflow, memory fault, uncaught exception; SIGQUIT.
-//   Handlers   run on alternate stacks. Afterwards the handler installed before is called, or the default action taken.
+// Reports of how a goroutine ended the process: stack overflow, memory fault, uncaught exception. Also SIGQUIT.
+//   Handlers   run on alternate stacks. Afterwards the handler that was installed before is called, or the default
+//              action is taken.
 namespace weft::sched {
 struct Goroutine;
 }

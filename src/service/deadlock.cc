@@ -22,7 +22,7 @@ using sched::Counter;
 using sched::scheduler;
 
 constexpr std::int64_t kConfirmNs = 2'000'000;
-constexpr int kSanitizerThreads = WEFT_TSAN;  // TSan has a thread of its own in every process
+constexpr int kSanitizerThreads = WEFT_TSAN;  // TSan has one thread of its own in every process
 
 base::Atom<int> helper_threads{0};
 
@@ -42,7 +42,7 @@ std::uint64_t progress() {
   return sum;
 }
 
-// Threads that are neither ours nor asleep in one of our primitives could still wake a goroutine.
+// Threads that are neither the runtime's nor asleep in one of weft's primitives could still wake a goroutine.
 bool others_could_help() {
   const int threads = os::count_threads();
   if (threads < 0) return true;  // cannot tell: keep silent
@@ -81,7 +81,7 @@ void add_helper_thread() { helper_threads.fetch_add_relaxed(1); }
 
 void check_for_deadlock() {
   if (scheduler.exiting.load_acquire()) {  // pairs: exiting
-    // During exit this is looked at now and then: static destructors run, goroutines do not any more.
+    // During exit sysmon calls this now and then. Static destructors run; goroutines do not run any more.
     if (scheduler.threads_waiting.load_relaxed() > 0 && !others_could_help())
       report(
           "fatal error: weft: a thread waits while the process exits, and no goroutine runs any more to wake it\n\n");

@@ -84,10 +84,11 @@ class alignas(base::kCacheLine) Descriptor {
 
   // The kernel's report (netpoll.cc).
   void notify(std::uint32_t sequence, std::uint32_t what, sched::RunnableList& ready) noexcept;
-  // The peer has closed, or out-of-band data came: a short read does not mean that there is no more.
+  // False: the peer has closed, or out-of-band data came. Then a short read does not mean that there is no more to
+  // read.
   bool trusts_short_reads() const noexcept { return !suspicious_.load_seq_cst(); }  // pairs: descriptor.suspicious
 
-  // For the operation that has the reading side.
+  // These three: for the operation that has the reading side.
   bool is_watched_by_level() const noexcept { return level_.load_seq_cst(); }  // pairs: descriptor.level
   void watch_by_level() noexcept;
   void watch_by_edge() noexcept;
@@ -95,7 +96,7 @@ class alignas(base::kCacheLine) Descriptor {
  private:
   friend class Operation;
   friend class Netpoll;
-  // refs_: the number of references below these.
+  // Bits of refs_. The bits below them are the number of references.
   static constexpr std::uint32_t kClosed = 1u << 31, kTaken = 1u << 28,
                                  kQueued = 1u << 26;  // two bits each: one for a side
   static constexpr std::uint32_t taken_bit(Side side) noexcept { return kTaken << static_cast<int>(side); }

@@ -41,8 +41,8 @@ void restart_call(void* context) {
 }
 
 void on_signal(int signal, siginfo_t* info, void* context) {
-  // Where the kernel sends no signals with a mark: one that a thread of this process sent is weft's,
-  // if the signal is not shared.
+  // If the system refuses a signal with a mark, weft sends one without (thread_signal.cc). So an unmarked signal from a
+  // thread of this process is weft's, if the program does not use the same signal.
   const bool unmarked = !is_shared && info->si_code == SI_TKILL && info->si_pid == getpid();
   if (!unmarked && !sched::is_preempt_signal(*info)) return pass_on(signal, info, context);
   restart_call(context);  // also where the signal comes too late: in a blocking call

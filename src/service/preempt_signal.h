@@ -8,8 +8,8 @@
 //            signal. If the system refuses then (a seccomp filter), the user is told, and the signal is given up.
 namespace weft::service {
 
-// `wanted` 0: choose. Returns the signal, or 0 with a warning: none is free,
-// or the wanted one cannot be handled or sent.
+// `wanted` 0: choose one. Returns the signal. 0, with a warning: no signal is free, or the wanted one cannot be handled
+// or sent.
 int install_preempt_signal(int wanted);
 
 // The first signal could not be sent, and none will be.

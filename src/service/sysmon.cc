@@ -47,12 +47,12 @@ using sched::PStatus;
 using sched::scheduler;
 
 constexpr std::int64_t kFastNs = 20'000, kSlowNs = 10'000'000, kIdleNs = 1'000'000'000;
-constexpr std::int64_t kTimerGraceNs = 1'000'000;   // how long a due timer waits for a goroutine that computes
-constexpr std::int64_t kSignalAfterNs = 1'000'000;  // from the request: code with checks has seen it by then
+constexpr std::int64_t kTimerGraceNs = 1'000'000;   // how long a due timer may wait while every P computes
+constexpr std::int64_t kSignalAfterNs = 1'000'000;  // after the request: code with checks has seen it by then
 constexpr std::int64_t kNeglectNs = 4'000'000;      // how long work may wait beside an idle P
 constexpr int kFastRounds = 50;
 constexpr int kIdleRoundsBeforeSleep = 5;
-constexpr std::int64_t kRetakeIdleCallNs = 10'000'000;  // a P in a call without work behind it
+constexpr std::int64_t kRetakeIdleCallNs = 10'000'000;  // for a P in a call that no work waits for
 constexpr std::int64_t kFollowLimitsNs = 1'000'000'000;
 constexpr std::size_t kTrimStep = 4096;
 constexpr std::int64_t kTrimPauseNs = 1'000'000;  // a million stacks go back to the system in two seconds
@@ -97,13 +97,14 @@ class Sysmon {
     std::uint32_t slice_tick = 0;
     std::int64_t slice_since = 0;
     std::int64_t asked_at = 0;  // 0: not asked in this slice
-    std::int64_t cpu_ns = 0;    // its thread's CPU time then
+    std::int64_t cpu_ns = 0;    // its thread's CPU time at the first request
     std::uint32_t tick = 0;
     std::int64_t lease_cpu_ns = 0;
     sched::PlainCallWatch plain_calls;
   };
 
-  // Something that should be over at once has been seen at every look for too long. Then the count begins anew.
+  // For a state that should be over at once. lasts() is true when every look for kNeglectNs has seen it; then the time
+  // begins anew.
   class Neglect {
    public:
     bool lasts(bool seen, std::int64_t now) noexcept {
@@ -121,7 +122,8 @@ class Sysmon {
     bool acted = has_found_plain_calls();
     anybody_waits_.reset();
     calls_hold_up_work_ = false;
-    // If every P computes, no P looks at a timer until a goroutine gives way, which need not be a whole slice later.
+    // While every P computes, no P looks at its timers until a goroutine gives way. So a timer that has been due for
+    // kTimerGraceNs shortens the time slices (look_at_slice).
     const sched::IdleView view = scheduler.idle.look();
     next_timer_ns_ = view.quiet() ? sched::next_timer_ns() : sched::TimerHeap::kNever;
     timers_wait_ = next_timer_ns_ != sched::TimerHeap::kNever && now - next_timer_ns_ >= kTimerGraceNs;
@@ -137,21 +139,23 @@ class Sysmon {
         look_for_plain_call(p, now);
       }
     }
-    // A P is on its way to an M, but the thread that has chosen that M is kept from ringing it: we ring.
-    const std::uint32_t lent = shares_.has_loan() ? 1 : 0;  // that one lies idle on purpose
+    // A P that is idle but not on the idle list is on its way to an M. If that lasts, the system keeps the thread that
+    // chose the M from running, and so from ringing it: sysmon rings instead.
+    const std::uint32_t lent = shares_.has_loan() ? 1 : 0;  // that P lies idle on purpose
     if (stranded_processor_.lasts(unwired > scheduler.idle.look().idle() + lent, now)) sched::ring_chosen_machines();
     return acted;
   }
 
-  // Two looks at the same call: it lasts. The P is taken if there is work behind it,
-  // or if no other P could take new work.
+  // A call that two looks have seen is long. Its P is taken at once if work waits for it or no other P could take new
+  // work, else after kRetakeIdleCallNs. An exile is in no call: its P is taken at the first look, unless it has a lease
+  // (may_end_lease).
   bool look_at_call(Processor& p, std::uint64_t word, std::int64_t now) {
     Seen& seen = seen_[p.id];
     const sched::IdleView view = scheduler.idle.look();
     const bool wanted = sched::has_work(p) || !scheduler.inject.empty() || (view.idle() == 0 && view.spinning() == 0);
     calls_hold_up_work_ |= wanted;
     const sched::Machine* m = p.m;                                // racy: M structures outlive their threads
-    const bool exile = m != nullptr && m->exiled.load_relaxed();  // an exile is in no call: nothing to wait for
+    const bool exile = m != nullptr && m->exiled.load_relaxed();  // in no call: no second look is needed
     if (seen.word != word && !exile) {
       seen.word = word;
       seen.call_since = now;
@@ -181,7 +185,8 @@ class Sysmon {
     return true;
   }
 
-  // Signals have found goroutines asleep in calls that were not announced: there will be more.
+  // Have signals found goroutines asleep in unannounced calls since the last look? Then more such calls are expected,
+  // and each P may be probed again at once.
   bool has_found_plain_calls() {
     const std::uint32_t found = scheduler.plain_calls.load_relaxed();
     if (std::exchange(plain_calls_found_, found) == found) return false;
@@ -200,7 +205,7 @@ class Sysmon {
     look_soon(now + sched::PlainCallWatch::kStillNs);
   }
 
-  // Asked for each P, answered once in a round.
+  // Asked for each P, but found out once in a round.
   bool anybody_waits(std::int64_t now) {
     if (!anybody_waits_)
       anybody_waits_ = sched::work_exists(nullptr) || sched::next_timer_ns() <= now + sched::settings.slice_ns;
@@ -234,7 +239,7 @@ class Sysmon {
       return false;
     }
     if (!sched::settings.preempt) return false;
-    // The timer has had its grace; the slice only must not be brand new.
+    // A waiting timer has had its grace, so the slice must only be older than half of that.
     const std::int64_t allowed = sched::policy().slice_ns(p);
     const std::int64_t slice = timers_wait_ ? kTimerGraceNs / 2 : allowed;
     if (now - seen.slice_since < std::min(slice, allowed)) return false;
@@ -247,7 +252,7 @@ class Sysmon {
       seen.cpu_ns = sched::cpu_time_of_machine(p);
     } else if (now - seen.asked_at >= kSignalAfterNs && (is_wanted(p, now) || is_blocked(p, now))) {
       seen.asked_at = now;
-      sched::ask_to_give_way(p);  // the first time may have been just before a switch, which writes the guard
+      sched::ask_to_give_way(p);  // again: a switch just after the first request may have overwritten the guard
       sched::ask_by_signal(p);
       look_again_ns_ = now + kSignalAfterNs;
     }
@@ -263,7 +268,7 @@ class Sysmon {
     return cpu_ns >= 0 && cpu_ns - seen.cpu_ns < (now - seen.asked_at) / 16;
   }
 
-  // Does a hog keep anything waiting? If not, it may go on with its P.
+  // Does the goroutine on p keep any work waiting? If not, it may go on with its P.
   static bool somebody_waits(const Processor& p, std::int64_t now) {
     return sched::has_work(p) || sched::work_exists(nullptr) || sched::next_timer_ns() <= now + sched::settings.slice_ns;
   }
@@ -285,8 +290,8 @@ class Sysmon {
     scheduler.shared_counters.add(Counter::kTimersFired, fired);
   }
 
-  // A P is idle beside work, because an M that counts as looking for work is not run by the system (a busy machine, a
-  // debugger). Another M looks.
+  // A P is idle although work waits, because the system does not run the M that counts as looking for work (a busy
+  // machine, a debugger). Another M is started with that P.
   void help_neglected_work(std::int64_t now) {
     const bool seen =
         !scheduler.world_stopping.load_relaxed() && scheduler.idle.look().idle() > 0 && sched::work_exists(nullptr);
@@ -295,7 +300,7 @@ class Sysmon {
     if (index >= 0) sched::start_machine(*scheduler.processors[index], false);
   }
 
-  // Every P has been busy, and no M has looked at the descriptors.
+  // Every P has been busy, and no M has looked at the descriptors for kSlowNs.
   static void look_at_network() {
     if (scheduler.network.waiting.load_relaxed() == 0 || !sched::network_unwatched_for(kSlowNs)) return;
     sched::RunnableList ready;
@@ -395,7 +400,7 @@ class Sysmon {
   }
 
   void rest(std::int64_t until, bool deep) {
-    if (shares_look_ns_ != sched::ExileShares::kNever) {  // exiles take turns although every P may be idle
+    if (shares_look_ns_ != sched::ExileShares::kNever) {  // exiles take turns even while every P is idle
       until = std::min(until, shares_look_ns_);
       deep = false;
     }

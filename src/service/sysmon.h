@@ -2,10 +2,12 @@
 #pragma once
 #include <cstdint>
 
-// The monitor thread: takes Ps from long calls, asks hogs to give way, grants threads beyond the throttle, trims
-// stacks, follows the CPU limits, prints schedtrace lines, answers SIGQUIT.
-//   Pace     20 us while a call holds up work (two looks make a retake), doubling to 10 ms when nothing happens. Asleep
-//            while every P is idle, until the first one is taken or poke_sysmon() is called.
+// The monitor thread. It takes Ps from long calls, preempts goroutines whose time slice is over, starts threads beyond
+// the throttle, gives turns to exiles, runs timers and looks at descriptors that every P neglects, trims stacks,
+// follows the CPU limits, prints schedtrace lines and answers SIGQUIT.
+//   Pace     A look every 20 us while a call holds up work (two looks at the same call, and its P is taken). The period
+//            doubles up to 10 ms when nothing happens. While every P is idle, sysmon sleeps for up to 1 s, until the
+//            first P is taken or poke_sysmon() is called.
 namespace weft::service {
 
 struct SysmonOptions {
@@ -18,7 +20,7 @@ bool start_sysmon(const SysmonOptions& options);
 void set_follow_cpu_limits(bool follow);
 void poke_sysmon();
 
-// Async-signal-safe: print all goroutines and exit with status 2.
+// Async-signal-safe. Sysmon prints all goroutines and exits with status 2.
 void request_dump_and_exit();
 
 }  // namespace weft::service

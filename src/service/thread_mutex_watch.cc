@@ -20,8 +20,8 @@
 #include "os/thread.h"
 #include "sched/model/goroutine.h"
 
-// For functions on a blocked goroutine's stack: not part of the runtime's code,
-// because then the goroutine would keep its P.
+// For functions on a blocked goroutine's stack. They are not in the runtime's code section, because then the goroutine
+// would keep its P.
 #define WEFT_WATCH_TEXT __attribute__((section("weft_watch_text"), noinline))
 
 extern "C" {

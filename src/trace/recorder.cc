@@ -45,8 +45,8 @@ struct LaneOwner {
     thread_ended = true;
   }
 };
-// lazy: an M touches it when it starts (prepare_thread), a plain thread at its first event; handlers record CPU samples only,
-// which have no lane
+// lazy: an M touches it when it starts (prepare_thread), a plain thread at its first event. Signal handlers record only
+// CPU samples, which have no lane.
 thread_local LaneOwner lane_owner;
 
 }  // namespace

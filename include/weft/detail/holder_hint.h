@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// The holder of a lock, for reports only (src/sched/observe/wait_graph.h). It is known by the low half of its goroutine's id,
-// because ids are never used twice, while stacks and their addresses are. 0: a plain thread, or no holder. There is no
-// memory order: a report learns from the lock's state whether a hint means anything.
+// The holder of a lock, for reports only (src/sched/observe/wait_graph.h). It is known by the low half of its
+// goroutine's id, because ids are never used twice, while stacks and their addresses are. 0: a plain thread, or no
+// holder. There is no memory order: a report learns from the lock's state whether a hint means anything.
 //   One      A lock with a single holder keeps the hint in a word of its own: holder_hint.
 //   Many     A lock that goroutines hold together is noted in each of them (shared_holds), not in the lock. The lock's
 //            cache line is contended, and the lock may be gone when a reader has left. A goroutine that holds several

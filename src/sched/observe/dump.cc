@@ -19,7 +19,7 @@
 namespace weft::sched {
 namespace {
 
-constexpr std::size_t kUnwinderNeeds = 24 * 1024;  // stack the unwinder may use below a parked context
+constexpr std::size_t kUnwinderNeeds = 24 * 1024;  // bytes of stack that the unwinder may use below a parked context
 
 struct Capture {
   void** out;
@@ -71,7 +71,8 @@ std::string origin(std::int32_t site, std::uint64_t parent) {
   return text;
 }
 
-// One entry for all of them that nothing but the place tells apart: there may be a million.
+// Goroutines without an id that have the same name, spawn site and parent share one entry, because there may be a
+// million.
 std::size_t dump_unstarted(DumpSink sink, void* context, std::size_t limit) {
   std::vector<Unstarted> all = unstarted_goroutines();
   const auto key = [](const Unstarted& one) { return std::tie(one.id, one.name, one.site, one.parent); };

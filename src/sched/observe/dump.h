@@ -7,7 +7,8 @@
 
 #include "sched/model/goroutine.h"
 
-// What every goroutine is doing, as text. The world is stopped, or every P is idle: parked stacks do not move.
+// What every goroutine is doing, as text. The caller has stopped the world, or every P is idle, so that no parked
+// goroutine is resumed meanwhile.
 namespace weft::sched {
 
 using DumpSink = void (*)(void* context, std::string_view text);
@@ -19,7 +20,8 @@ struct DumpLimits {
 
 void dump_goroutines(DumpSink sink, void* context, DumpLimits limits = {});
 
-// Code addresses of a parked (or in-call) goroutine, innermost first.
+// Code addresses of a goroutine that is parked or in a blocking call, innermost first. Returns their number; 0:
+// unknown.
 std::size_t capture_parked(Goroutine* g, void** out, std::size_t max) noexcept;
 
 }  // namespace weft::sched

@@ -5,13 +5,13 @@
 
 #include "sched/model/goroutine.h"
 
-// How messages name a goroutine.
+// How reports name a goroutine.
 namespace weft::sched {
 
-// "goroutine 12 "name"" 
+// Writes `goroutine 12 "name"`, shortened to `size`. Returns its length.
 std::size_t describe_goroutine(const Goroutine* g, char* buffer, std::size_t size) noexcept;
 
-// " (started by goroutine 1 at file:line)" empty: unknown.
+// " (started by goroutine 1 at file:line)". Empty: the spawn site is not known.
 std::string origin_of(const Goroutine* g);
 
 }  // namespace weft::sched

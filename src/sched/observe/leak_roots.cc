@@ -18,7 +18,8 @@ struct Live {
   const std::uintptr_t* end;
 };
 
-// From the stack pointer to the end of the G at the top; the whole stack of one that runs, or sits in a call.
+// From the stack pointer to the end of the G, which lies at the top of the stack. If the goroutine runs or is in a
+// call, its whole stack.
 Live live_part(Goroutine* g) noexcept {
   if (g->status.load_relaxed() == GStatus::kDead) return {};
   const void* sp = g->sp.load_acquire();  // pairs: goroutine.sp
@@ -26,7 +27,7 @@ Live live_part(Goroutine* g) noexcept {
           reinterpret_cast<const std::uintptr_t*>(g + 1)};
 }
 
-// The red zones between a frame's variables are no errors here.
+// Not sanitized, because it also reads the red zones between a frame's variables.
 __attribute__((no_sanitize("address"))) void copy_words(std::uintptr_t*& to, Live from) noexcept {
   for (const std::uintptr_t* word = from.begin; word != from.end; ++word) *to++ = *word;
 }
@@ -40,7 +41,8 @@ void show_stacks_to_leak_checkers() noexcept {
     words += static_cast<std::size_t>(live.end - live.begin);
   });
   if (words == 0) return;
-  // Those that could not be stopped may grow meanwhile: twice the room, and no further.
+  // Goroutines that could not be stopped may use more stack meanwhile. So there is room for twice the size, and a stack
+  // that does not fit is left out.
   const std::size_t room = 2 * words;
   auto* copy =
       static_cast<std::uintptr_t*>(os::reserve_permanent_memory(room * sizeof(std::uintptr_t), "weft stacks at exit"));

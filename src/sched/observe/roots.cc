@@ -11,7 +11,7 @@
 namespace weft::sched {
 namespace {
 
-// The M whose thread stands on g's stack; null: none any more. It is not going to end: the world is stopped.
+// The M whose thread runs on g's stack; null: none any more. It cannot end meanwhile, because the world is stopped.
 const Machine* machine_on(const Goroutine* g) noexcept {
   std::lock_guard guard(scheduler.machines_lock);
   for (const Machine* m = scheduler.all_machines; m != nullptr; m = m->all_next)
@@ -19,7 +19,8 @@ const Machine* machine_on(const Goroutine* g) noexcept {
   return nullptr;
 }
 
-// A goroutine outside. One that is held stands still, and its registers are where the signal has saved them.
+// A goroutine in a blocking call, or an exile. A held exile stands still, and its registers are where the signal has
+// saved them.
 void visit_outside(Goroutine* g, void (*visit)(void*, const Root&), void* context) noexcept {
   const Machine* m = machine_on(g);
   const bool held = m != nullptr && is_held(m->hold);
@@ -31,7 +32,7 @@ void visit_outside(Goroutine* g, void (*visit)(void*, const Root&), void* contex
     visit(context, {vectors.begin, vectors.end, 0});
 }
 
-// The visitor's own goroutine: what its callers keep in registers is spilled below `here`'s frame.
+// The visitor's own goroutine. __builtin_unwind_init() spills into this frame what its callers keep in registers.
 __attribute__((noinline)) void visit_own_stack(Goroutine* g, void (*visit)(void*, const Root&),
                                                void* context) noexcept {
   __builtin_unwind_init();

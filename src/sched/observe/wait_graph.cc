@@ -15,7 +15,7 @@ std::string name_of_goroutine(const Goroutine* g) {
   return std::string(text, describe_goroutine(g, text, sizeof text));
 }
 
-// What the holder does with what is waited for.
+// The report's words for the holder of an object: between object and holder, and where the waiter is the holder itself.
 struct Words {
   const char* link;
   const char* itself;
@@ -41,8 +41,8 @@ WaitFacts facts_of(const Goroutine* g) {
 
 }  // namespace
 
-// The pages of a dead one, itself among them, may be given back to the system at any time, stopped world or not
-// (StackPool::trim): then they read as zero.
+// The pages of a dead goroutine, its G among them, may be given back to the system at any time, even while the world is
+// stopped (StackPool::trim). Then they read as zero.
 WaitGraph::WaitGraph(const std::vector<Goroutine*>& live, const std::vector<Goroutine*>& dead) {
   for (const Goroutine* g : live) {
     by_id_.emplace(g->id, g);
@@ -57,7 +57,7 @@ WaitGraph::WaitGraph(const std::vector<Goroutine*>& live, const std::vector<Goro
       }
 }
 
-// Notes of dead ones may be out of date: they count where too few of the living are known.
+// The notes of dead goroutines may be out of date. They count only if all notes together are not more than the readers.
 std::vector<std::uint32_t> WaitGraph::readers_of(const Goroutine* waiter, const WaitFacts& facts) const {
   std::vector<std::uint32_t> living, dead;
   const auto [begin, end] = readers_.equal_range(detail::shared_holds::low_half(waiter->wait_object));
@@ -79,7 +79,8 @@ const Goroutine* WaitGraph::holder_in(const WaitFacts& facts) const {
   return found != by_id_.end() ? found->second : nullptr;
 }
 
-// Its upper half is that of the ids which are given now, or the one before.
+// Only the low half of the id is known. The upper half is guessed: that of the newest id, or the one before if the id
+// would be far newer than the newest.
 std::string WaitGraph::name_of_dead(std::uint32_t low_half) const {
   constexpr std::uint64_t kHalf = std::uint64_t{1} << 32;
   std::uint64_t id = newest_id_ / kHalf * kHalf + low_half;
@@ -150,7 +151,7 @@ WaitGraph::Step WaitGraph::step_to(const Goroutine* g) const {
   return step;
 }
 
-// Depth first, without recursion: a chain of waiters may be as long as there are goroutines.
+// A depth-first search without recursion, because a chain of waiters may be as long as there are goroutines.
 std::string WaitGraph::cycles() const {
   std::string text;
   std::vector<const Goroutine*> starts;

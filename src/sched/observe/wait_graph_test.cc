@@ -15,7 +15,7 @@
 namespace weft::sched {
 namespace {
 
-// Goroutines that have ended own stacks too, and those are given back to the system while a dump looks at them.
+// Goroutines that have ended still own stacks. Those may be given back to the system while a dump looks at them.
 TEST(WaitGraph, is_made_while_stacks_are_given_back) {
   weft::run({.maxprocs = 2}, [] {
     std::atomic<bool> stop{false};
@@ -30,7 +30,7 @@ TEST(WaitGraph, is_made_while_stacks_are_given_back) {
     auto waiting = spawn([&] { held.lock(), held.unlock(); });
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     while (std::chrono::steady_clock::now() < end) {
-      // More than a P keeps for itself, all at once.
+      // 400 goroutines at once: more stacks than a P keeps for itself.
       latch all(400);
       wait_group group;
       for (int k = 0; k < 400; ++k) group.go([&] { all.arrive_and_wait(); });

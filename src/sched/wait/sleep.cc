@@ -12,7 +12,8 @@
 namespace weft::sched {
 namespace {
 
-// How long goroutines have run here of late.
+// How long goroutines have run on p of late, on average: the sampled average or, before there is one, the time since
+// the last sample divided by the dispatches since then.
 std::uint64_t average_run_us(const Processor& p, std::uint64_t now) noexcept {
   const std::uint32_t average = p.average_ns.load_relaxed();
   if (WEFT_LIKELY(average != Processor::kUnknownAverage)) return average / 1000;
@@ -20,8 +21,8 @@ std::uint64_t average_run_us(const Processor& p, std::uint64_t now) noexcept {
   return (now - p.sampled_at) / os::ticks_per_us() / std::max(dispatched, 1u);
 }
 
-// From the end of its last sleep to now: does it only ever do a little in between?
-// Before its first sleep it is taken for one like the others that ran here of late.
+// Notes how long g has run since its last sleep, and whether that was brief (a short runner). Before its first sleep, g
+// is taken for as long-running as the goroutines that ran on p of late.
 void note_run_between_sleeps(const Processor& p, Goroutine* g) noexcept {
   const std::uint64_t now = os::ticks();
   const std::uint64_t ran_us = WEFT_LIKELY(g->runs_between_sleeps != 0)
@@ -41,8 +42,8 @@ void sleep_on(Processor* p, std::int64_t deadline_ns) noexcept {
   note_run_between_sleeps(*p, g);
   begin_wait(g, WaitReason::kSleep, nullptr);
   if (deadline_ns != os::kForever && p->timers.add_sleeper(g, deadline_ns)) timer_added(deadline_ns);
-  park();  // off its heap again: nobody else ends a sleep
-  // Here, not when its time came: waiting for a P is not running.
+  park();  // then g is off the timer heap, because only its timer ends a sleep
+  // Read here, not when its time came, because the wait for a P in between is no running time.
   g->runs_between_sleeps = static_cast<std::uint32_t>(os::ticks());
 }
 

@@ -6,8 +6,8 @@
 
 namespace weft::sched {
 
-// begin_wait(), the push on the list, the unlock and park() in one, for the time while something is recorded: who leaves, and who starts in
-// its place, are told to the tracer together. May switch.
+// begin_wait(), the push on the list, the unlock and park() in one call, for use while a trace is recorded. The tracer
+// is told in one step that g blocks and that its successor starts. May switch.
 void wait_traced(Goroutine* g, WaitReason reason, const void* object, WaitList& list, Waiter& waiter,
                  ChannelLock& lock) noexcept;
 

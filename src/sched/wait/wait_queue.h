@@ -9,7 +9,7 @@
 
 namespace weft::sched {
 
-// A primitive's waiters and the lock over them, in the storage that public headers reserve.
+// A primitive's waiters and the lock over them. It lives in the storage that public headers reserve.
 struct WaitQueue {
   os::SpinLock lock;
   WaitList list;
@@ -17,7 +17,8 @@ struct WaitQueue {
 static_assert(sizeof(WaitQueue) == sizeof(weft::detail::wait_queue::storage) &&
               alignof(WaitQueue) == alignof(weft::detail::wait_queue));
 
-// Takes everybody who still waits, to be woken after the lock: their choices are decided, and they sleep until wake_all().
+// Under the lock: moves every waiter that still waits to `taken`, and fires its choice. They sleep until wake_all(),
+// which is called after the unlock.
 inline void take_all(WaitList& list, WaitList& taken) noexcept {
   while (Waiter* waiter = list.pop()) taken.push(*waiter);
 }
@@ -28,15 +29,16 @@ inline void wake_all(WaitList& taken) noexcept {
   }
 }
 
-// Who waits, as a hint for reports (detail/holder_hint.h).
+// The waiting goroutine, as a hint for reports (detail/holder_hint.h). 0: a plain thread.
 inline std::uint32_t hint_of(const Waiter& waiter) noexcept {
   const Goroutine* g = waiter.who.goroutine();
   return g != nullptr ? static_cast<std::uint32_t>(g->id) : 0;
 }
 
-// Under the queue's lock, `is_done` either takes what the caller wants (true) or notes that somebody waits; then the caller
-// queues until it is woken, which means that it was given what it wanted. False: the time limit came first, and `gave_up` has
-// been told, under the lock, whether the waiter was still queued.
+// Waits for what the primitive gives. Under the queue's lock, `is_done` either takes it for the caller and returns
+// true, or notes in the primitive that a waiter comes. In the second case the caller queues until it is woken. A wake
+// means that the waker has given the caller what it wants. Returns false if the time limit came first: then `gave_up`
+// was called under the lock, with whether the waiter was still queued.
 template <class IsDone, class GaveUp>
 bool wait_unless(WaitQueue& queue, Waiter& waiter, WaitReason reason, const void* object, std::int64_t deadline_ns,
                  IsDone is_done, GaveUp gave_up) {

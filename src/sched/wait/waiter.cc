@@ -29,17 +29,17 @@ bool Wait::wait() noexcept {
 }
 
 bool Wait::wait_as_thread() noexcept {
-  if (WEFT_UNLIKELY(scheduler.forked.load_relaxed()) && !is_timed()) refuse_in_forked_child();  // who could wake us?
+  if (WEFT_UNLIKELY(scheduler.forked.load_relaxed()) && !is_timed()) refuse_in_forked_child();  // no waker is left
   if (!is_timed()) {
-    // Counted as asleep only now, when it is sure to be: what the deadlock check must never do is count somebody who runs. A
-    // waker that was faster has taken one off already, and the sum is right again here.
+    // Counted as asleep only here, just before it sleeps, because the deadlock check must never count a running thread
+    // as asleep. A waker that was faster has subtracted 1 already; this addition makes the sum right again.
     scheduler.threads_waiting.fetch_add_relaxed(1);
     thread_.note.wait();
     return true;
   }
   if (!thread_.note.wait(deadline_ns_)) {
     if (choice_.fire(nullptr)) return false;
-    thread_.note.wait();  // somebody was faster and is about to signal
+    thread_.note.wait();  // a waker has fired the choice first, and is about to signal
   }
   return true;
 }
@@ -47,7 +47,7 @@ bool Wait::wait_as_thread() noexcept {
 void start_timer(Timer* timer) noexcept {
   Processor* p = os::current_p();
   TimerHeap& heap = p != nullptr ? p->timers : scheduler.processors[0]->timers;
-  const std::int64_t when_ns = timer->when_ns;  // once it is started, others may change it
+  const std::int64_t when_ns = timer->when_ns;  // read now: once the timer is started, other threads may change it
   if (heap.add(timer)) timer_added(when_ns);
 }
 

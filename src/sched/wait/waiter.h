@@ -14,11 +14,13 @@
 #include "sched/timer/timer_heap.h"
 
 // Waiting: goroutines and plain threads alike, in FIFO lists, with or without a time limit.
-//   Use      Waiter w; { lock; if (nothing to wait for) return; w.begin(reason, object); list.push(w); unlock; }  w.wait();
-//            the waker: { lock; Waiter* w = list.pop(); unlock; }  wake(w)
-//   Choice   several may want to wake one waiter (select, a time limit): the first to fire its Choice does, the others leave
-//            it alone. The woken side takes its waiters off the lists it is still on.
-//   Memory   waiters live on the stack of whoever waits. After wake() the waker must not touch them any more.
+//   Waiting  Wait wait(reason, object); Waiter w; wait.attach(w);
+//            { lock; if (nothing to wait for) return; wait.begin(); list.push(w); unlock; }  wait.wait();
+//   Waking   { lock; Waiter* w = list.pop(); unlock; }  wake(w);
+//   Choice   Several wakers may compete for one wait (select, a time limit). The first that fires the Choice wakes; the
+//            others leave the waiter alone. The woken side takes its waiters off the lists that still have them.
+//   Memory   A waiter lives on the stack of the goroutine or thread that waits. After wake() the waker must not touch
+//            it any more.
 namespace weft::sched {
 
 // A plain thread that waits.
@@ -27,7 +29,7 @@ struct ThreadSleeper {
   bool counted = false;  // in scheduler.threads_waiting
 };
 
-// Who waits: a goroutine, or a thread.
+// What is woken at the end of a wait: a goroutine, or a plain thread.
 class Sleeper {
  public:
   Sleeper() = default;
@@ -40,7 +42,7 @@ class Sleeper {
       wake_thread();
     }
   }
-  // A goroutine is only made runnable, for the caller to place.
+  // A goroutine is only made runnable and added to `out`: the caller places it.
   void wake(RunnableList& out) const noexcept {
     if ((bits_ & 1) == 0) {
       collect(reinterpret_cast<Goroutine*>(bits_), out);
@@ -53,7 +55,8 @@ class Sleeper {
  private:
   void wake_thread() const noexcept {
     auto* thread = reinterpret_cast<ThreadSleeper*>(bits_ & ~std::uintptr_t{1});
-    // By the waker, before the thread can run: it never counts as asleep when it is not (deadlock check).
+    // The waker counts it out, before the thread can run. So the deadlock check never counts a running thread as
+    // asleep.
     if (thread->counted) scheduler.threads_waiting.fetch_add_relaxed(-1);
     thread->note.signal();
   }
@@ -63,7 +66,8 @@ class Sleeper {
 struct Waiter;
 
 struct Choice {
-  // True: the caller decides the outcome, and wakes. Not in line: most waiters have no choice, and who pops them would save registers for it.
+  // True: the caller has decided the outcome, and wakes the waiter. Not inlined, because most waiters have no Choice,
+  // and pop() would have to save registers for it.
   __attribute__((noinline)) bool fire(Waiter* by) noexcept { return fire_in_line(by); }
   __attribute__((always_inline)) bool fire_in_line(Waiter* by) noexcept {
     if (!fired.set()) return false;
@@ -73,27 +77,27 @@ struct Choice {
   bool has_fired() const noexcept { return fired.is_set(); }
 
   BiasedFlag<base::StdAtomics, MachineOwners> fired;
-  Waiter* winner = nullptr;  // null: the time limit
+  Waiter* winner = nullptr;  // of a fired choice; null: the time limit
 };
 
 struct Waiter {
   Waiter* next = nullptr;
   Waiter* previous = nullptr;
   Sleeper who;
-  Choice* choice = nullptr;                            // null: only the owner of the list wakes it
+  Choice* choice = nullptr;                            // null: only the holder of the list's lock wakes it
   void* element = nullptr;                             // what is handed over
-  void (*copy)(void* to, const void* from) = nullptr;  // a channel's sender whose value is copied, not moved
+  void (*copy)(void* to, const void* from) = nullptr;  // a channel's sender: its value is copied, not moved
   std::exception_ptr* error = nullptr;                 // where an exception of that copy goes
   std::uint32_t index = 0;
   bool queued = false;   // on a list; guarded by the list's lock
   bool success = false;  // set by the waker before wake()
-  bool retry = false;    // woken for something that then failed: wait again
+  bool retry = false;    // the operation it was woken for has failed: wait again
 #if WEFT_TSAN
   const void* ticket = nullptr;  // api/chan_order.h
 #endif
 };
 
-// FIFO. Guarded by its primitive's lock; whether it is empty may be asked without it, as a hint.
+// FIFO. Guarded by its primitive's lock. Without the lock, empty() and front() are hints.
 class WaitList {
  public:
   bool empty() const noexcept { return front() == nullptr; }
@@ -122,8 +126,9 @@ class WaitList {
     first_.store_relaxed(&waiter);
     waiter.queued = true;
   }
-  // The oldest whose Choice is still open (and is now decided for this list); null: none. Those before it were decided elsewhere and are
-  // dropped: `dropped` counts them, for who must know that they have not left yet.
+  // Takes off and returns the oldest waiter whose Choice is still open, and fires that Choice. Null: there is none.
+  // Waiters before it were woken through another list or by their time limit, and are dropped. `dropped` counts them,
+  // for a caller that must know of waiters which have not left yet.
   Waiter* pop(std::uint32_t* dropped = nullptr) noexcept {
     while (Waiter* waiter = front()) {
       take_off(waiter);
@@ -132,7 +137,7 @@ class WaitList {
     }
     return nullptr;
   }
-  // The front one; if it has a Choice, that has been decided for it.
+  // `first` is the front waiter. If it has a Choice, the caller has fired it for this waiter.
   __attribute__((always_inline)) void take_off(Waiter* first) noexcept {
     Waiter* next = first->next;
     first_.store_relaxed(next);
@@ -163,11 +168,12 @@ class WaitList {
   Waiter* last_ = nullptr;
 };
 
-// Null: a plain thread, or a goroutine in a blocking call. An exile gets a P again here, and may have to wait for it: not with a
-// lock held.
+// Null: a plain thread, or a goroutine in a blocking call. An exile gets a P again here, and may have to wait for one.
+// So the caller must not hold a lock.
 inline Goroutine* calling_goroutine() noexcept { return regain_processor() != nullptr ? os::current_g() : nullptr; }
 
-// One wait of the calling goroutine or thread. Constructed before the lock is taken; begin() under it, wait() after it.
+// One wait of the calling goroutine or thread. It is constructed before the lock is taken, because that may wait for a
+// P (calling_goroutine). begin() is called under the lock, wait() after it.
 class Wait {
  public:
   Wait(WaitReason reason, const void* object, std::int64_t deadline_ns = os::kForever) noexcept
@@ -178,24 +184,25 @@ class Wait {
   Sleeper sleeper() const noexcept {
     return g_ != nullptr ? Sleeper(g_) : Sleeper(const_cast<ThreadSleeper*>(&thread_));
   }
-  // A waiter of this wait; a timed one competes with the time limit.
+  // Makes it a waiter of this wait. If the wait has a time limit, the waiter gets a Choice, for which both compete.
   void attach(Waiter& waiter) noexcept {
     waiter.who = sleeper();
     if (is_timed()) waiter.choice = &choice_;
   }
 
-  // Under the lock that publishes the waiters: from now on it may be woken.
+  // Before the waiters are published, usually under their lock. From then on wakers may wake it.
   void begin() noexcept {
     if (g_ != nullptr) {
       begin_wait(g_, reason_, object_);
     } else {
-      thread_.counted = !is_timed();  // the waker takes it back (Sleeper::wake)
+      thread_.counted = !is_timed();  // the waker counts it out (Sleeper::wake_thread)
     }
   }
-  void call_off() noexcept {  // nobody was told after all
+  void call_off() noexcept {  // after begin(): no waker can see the wait after all
     if (g_ != nullptr) call_off_wait(g_);
   }
-  // After the lock. Blocks until woken; false: the time limit won, and the waiters may still be on their lists.
+  // After the unlock. Blocks until woken. False: the time limit came first, and the waiters may still be on their
+  // lists.
   bool wait() noexcept;
 
   Choice& choice() noexcept { return choice_; }
@@ -214,7 +221,7 @@ class Wait {
 // Wakes a waiter that pop() returned.
 inline void wake(Waiter* waiter) noexcept { waiter->who.wake(); }
 
-// Starts a timer on the current P (any P for plain threads).
+// Starts a timer on the current P; for a thread without a P, on P 0.
 void start_timer(Timer* timer) noexcept;
 
 }  // namespace weft::sched

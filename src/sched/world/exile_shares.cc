@@ -19,7 +19,7 @@ namespace weft::sched {
 namespace {
 
 constexpr std::int64_t kSoonNs = 50'000, kWatchNs = 1'000'000, kCalmNs = 5'000'000;
-constexpr std::uint32_t kMostQuestions = 8;  // to the kernel, at each look: who sleeps?
+constexpr std::uint32_t kMostQuestions = 8;  // at each look: how often the kernel is asked whether a thread sleeps
 constexpr std::int64_t kAskAgainNs = 1'000'000;
 constexpr std::int64_t kSlackPart = 20;  // 1/20 of a CPU is given away
 constexpr std::int64_t kMostCreditNs = 2'000'000, kMostDebtNs = 20'000'000;
@@ -38,7 +38,8 @@ std::int64_t processors_in_use() noexcept {
   return std::max<std::int64_t>(maxprocs() - away, 0);
 }
 
-// It has lost its P only as far as it knows itself: nobody has taken it yet.
+// An exile gives up its P by marking it "in call". Until another thread takes that P, the exile still counts as its
+// user.
 bool has_processor(const Machine& m) noexcept {
   for (std::uint32_t i = 0; i < maxprocs(); ++i) {
     const std::uint64_t word = scheduler.processors[i]->word.load_relaxed();
@@ -72,7 +73,7 @@ std::int64_t ExileShares::look(std::int64_t now) noexcept {
   count(now, census);
   sample(now, census);
   settle(passed);
-  act(now, census);  // who is held then rings
+  act(now, census);  // an exile that becomes held rings sysmon (hold.cc)
   const bool calm = census.waiting + census.asked == 0 && !has_loan();
   return now + (!calm ? kWatchNs : census.computing > 0 ? kCalmNs : 4 * kCalmNs);
 }
@@ -89,7 +90,7 @@ void ExileShares::count(std::int64_t now, Census& census) noexcept {
     count_one(*m, now, census);
     if (m->turn.waits) continue;
     if (passed_by++ < skip_ || sample_count_ == kMostSamples)
-      continue;  // many sleep in calls: some of them at each look
+      continue;  // many may sleep in calls: each look samples only some of them
     samples_[sample_count_++] = {m, m->tid};
   }
   skip_ = passed_by > kMostSamples && skip_ + kMostSamples < passed_by ? skip_ + kMostSamples : 0;
@@ -109,11 +110,11 @@ void ExileShares::count_one(Machine& m, std::int64_t now, Census& census) noexce
     if (census.longest_wait == nullptr || turn.since_ns < census.longest_wait->turn.since_ns) census.longest_wait = &m;
   } else if (wanted) {
     ++census.asked;
-    ask_to_hold(m, kHoldShare, now, kAskAgainNs);  // it was where it must not be held
+    ask_to_hold(m, kHoldShare, now, kAskAgainNs);  // asked again: the last signal met it where it must not be held
   }
 }
 
-// Who has used the CPU since the last sample?
+// Which of the sampled exiles have used a CPU since their last sample?
 void ExileShares::sample(std::int64_t now, Census& census) noexcept {
   used_ns_ = 0;
   std::uint32_t questions = 0;
@@ -124,7 +125,9 @@ void ExileShares::sample(std::int64_t now, Census& census) noexcept {
     if (cpu_ns < 0) continue;
     const std::int64_t used = turn.sampled_ns == 0 ? 0 : cpu_ns - turn.cpu_ns;
     used_ns_ += used;
-    // Who has a lease (lease.h) is expected to sleep. Little CPU time: it sleeps, or the machine is busy.
+    // At its first sample an exile with a lease (lease.h) is expected to sleep, every other one to compute. Later, an
+    // exile that had a CPU for 1/8 of the time computes. With less, it sleeps or the machine is busy: the kernel is
+    // asked.
     if (turn.sampled_ns == 0 ? !m.leased.load_relaxed() : used * 8 >= now - turn.sampled_ns) {
       turn.computes = true;
     } else if ((turn.computes || used > 0) && questions++ < kMostQuestions) {
@@ -132,7 +135,7 @@ void ExileShares::sample(std::int64_t now, Census& census) noexcept {
     }
     turn.sampled_ns = now;
     turn.cpu_ns = cpu_ns;
-    if ((m.hold.word.load_relaxed() & kHoldShare) != 0) continue;  // asked
+    if ((m.hold.word.load_relaxed() & kHoldShare) != 0) continue;  // already asked to stand still
     if (!turn.computes) {
       ++census.sleeping;
       turn.since_ns = now;
@@ -181,7 +184,7 @@ void ExileShares::see_to_loan(std::int64_t now, const Census& census, std::int64
     if (census.waiting > 0 && room <= 0 && !loan_asked_ && now >= next_loan_ns_) request_loan();
     return;
   }
-  if (loan_asked_) {  // it has come
+  if (loan_asked_) {  // the loan has come
     loan_asked_ = false;
     loan_since_ns_ = now;
   }
@@ -192,7 +195,7 @@ void ExileShares::see_to_loan(std::int64_t now, const Census& census, std::int64
     return;
   }
   loan_ends_ = now - loan_since_ns_ >= settings.slice_ns;
-  // Nobody uses it: all have come back, or sleep.
+  // No exile uses the loan: all have come back, or sleep.
   const bool unused = census.running() == 0 && (census.waiting == 0 || loan_ends_);
   if (!unused) return;
   end_loan();
@@ -224,7 +227,7 @@ void ExileShares::end_loan() noexcept {
   loan_ends_ = false;
   loan_asked_ = false;
   scheduler.loan_wanted.store_relaxed(false);
-  // A stopping world may have taken it.
+  // The stopper of the world may have taken it (world.cc).
   if (Processor* p = scheduler.lent.exchange_acq_rel(nullptr))
     pass_processor(*p, Waker::kIndifferent);  // pairs: scheduler.lent
 }

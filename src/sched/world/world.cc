@@ -30,12 +30,12 @@ namespace {
 constexpr std::int64_t kAskAgainNs = 100'000;
 constexpr std::uint64_t kSpinUs = 20;
 constexpr std::int64_t kSignalAfterNs = 2'000'000, kSignalAgainNs = 1'000'000;
-constexpr std::int64_t kWalkEndsNs = 20'000'000;  // at least so long the exit waits for who walks its stack
+constexpr std::int64_t kWalkEndsNs = 20'000'000;  // the exit waits at least so long for threads that walk their stack
 
-// Whose turn it is to stop the world.
+// The turn to stop the world: one stopper has it, the others queue for it.
 class Turn {
  public:
-  // False: not within the time limit.
+  // False: the time limit came first.
   bool take(std::int64_t deadline_ns) noexcept {
     Wait wait(WaitReason::kStopTheWorld, this, deadline_ns);
     Waiter waiter;
@@ -70,11 +70,12 @@ class Turn {
 };
 
 Turn turn;
-std::int64_t stop_began_ns;  // the stopper's
+std::int64_t stop_began_ns;  // only the stopper uses it
 
-// Who has the world stopped may ask again (a dump, another maxprocs): that only counts. Others see a stranger's name.
+// The goroutine or thread that has stopped the world (own_name). It may stop the world again, for a dump or another
+// maxprocs: that is only counted. Every other caller finds a name that is not its own.
 base::Atom<std::uintptr_t> stopper{0};
-unsigned nested_stops = 0;  // the stopper's
+unsigned nested_stops = 0;  // only the stopper uses it
 
 std::uintptr_t own_name() noexcept {
   const Goroutine* g = os::current_g();
@@ -96,7 +97,7 @@ void ask_everybody(const Processor* own) noexcept {
   wake_passive(nullptr);
 }
 
-// Who has not come to a check by now has none.
+// By now, Ms that have not come to a preemption check run code that has none.
 void ask_by_signal_who_runs(const Processor* own) noexcept {
   for (std::uint32_t i = 0; i < maxprocs(); ++i) {
     Processor& p = *scheduler.processors[i];
@@ -104,7 +105,8 @@ void ask_by_signal_who_runs(const Processor* own) noexcept {
   }
 }
 
-// Who has checks and a CPU is there within a microsecond: too soon to sleep for, and to be woken again by the last of them.
+// An M that runs code with checks, and has a CPU, stops within a microsecond. For that it does not pay to sleep and be
+// woken by the last M that stops.
 bool spin_until_stopped() noexcept {
   if (scheduler.overcommitted.load_relaxed() || os::allowed_cpu_count() < 2) return false;
   const std::uint64_t end = os::ticks() + os::us_to_ticks(kSpinUs);
@@ -115,7 +117,7 @@ bool spin_until_stopped() noexcept {
   return false;
 }
 
-// False: the limit passed first.
+// False: the deadline came first.
 bool wait_until_stopped(const Processor* own, std::int64_t deadline_ns) noexcept {
   std::int64_t signal_at = stop_began_ns + kSignalAfterNs;
   while (scheduler.stop_wait.load_acquire() != 0) {  // pairs: stop_wait
@@ -150,7 +152,8 @@ void remember_pause() noexcept {
   if (pause > scheduler.stw_max_ns.load_relaxed()) scheduler.stw_max_ns.store_relaxed(pause);
 }
 
-// With the world stopped: everything p has goes back to common ownership.
+// With the world stopped: gives back all that p has. Its work goes to the global queue, its timers to P 0, its free
+// records and stacks to the shared pools.
 void empty_processor(Processor& p) noexcept {
   give_everything_back(p);
   if (&p != scheduler.processors[0]) scheduler.processors[0]->timers.adopt(p.timers);
@@ -161,13 +164,13 @@ void empty_processor(Processor& p) noexcept {
 }  // namespace
 
 void stop_the_world() noexcept {
-  if (stopper.load_relaxed() == own_name()) {  // only the stopper itself has written its name
+  if (stopper.load_relaxed() == own_name()) {  // only the stopper itself writes its name
     ++nested_stops;
     return;
   }
   turn.take(os::kForever);
   stopper.store_relaxed(own_name());
-  forbid_preemption();  // else the others would be let run on our P
+  forbid_preemption();  // else other goroutines could run on our P
   begin_stop(os::kForever);
   hold_exiles(kHoldWorld, os::kForever);
   arch::fiber_world_stopped();
@@ -199,7 +202,7 @@ void start_the_world() noexcept {
   if (trace::recording()) trace_world_started();
   turn.pass_on();
   allow_preemption();
-  // Global work, timers: one of the idle Ps looks after them.
+  // One of the idle Ps is woken, and looks after the global queue and the timers.
   base::full_fence();  // pairs: submit.retire
   wake_one(own);
 }
@@ -208,8 +211,9 @@ void stop_the_world_for_exit(std::int64_t limit_ns) noexcept {
   const std::int64_t deadline = os::now_ns() + limit_ns;
   const bool stopped_already = stopper.load_relaxed() == own_name();  // exit() inside stop_the_world()
   const bool our_turn = !stopped_already && turn.take(deadline);      // never passed on
-  // exit() from a goroutine: what destructors do is a plain thread's, lest a wait of theirs let other goroutines run. And
-  // before the deadlock check looks at threads: the one that exits is not asleep with the rest.
+  // exit() from a goroutine: static destructors run as on a plain thread, because a wait of theirs must not let other
+  // goroutines run. So this thread does not count as an M any more. That happens before the deadlock check looks at
+  // threads, because the exiting thread is awake and must not be counted among the sleeping Ms.
   Machine* const m = os::current_m();
   if (m != nullptr) scheduler.threads.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
   scheduler.exiting_thread = os::thread_id();
@@ -222,7 +226,7 @@ void stop_the_world_for_exit(std::int64_t limit_ns) noexcept {
 }
 
 static void attach(Policy& to, Processor& p) noexcept {
-  p.slot_runs = 0;  // until the policy grants some
+  p.slot_runs = 0;  // until the policy grants runs out of the slot
   if (!to.attach(p)) base::fatal_exit(2, "weft: no memory for what the policy keeps of processor %u", p.id);
 }
 
@@ -230,7 +234,8 @@ void resize(std::uint32_t n) noexcept {
   const std::uint32_t old = maxprocs();
   for (std::uint32_t i = old; i < n; ++i) {
     if (scheduler.processors[i] == nullptr) {
-      // Mapped, not from the heap: it lives as long as the process, and TSan takes heap memory for written by its maker.
+      // Mapped, not from the heap, because it lives as long as the process, and because TSan takes heap memory for
+      // written by the thread that allocated it.
       void* memory = os::reserve_permanent_memory(sizeof(Processor), "weft processor");
       if (memory == nullptr) base::fatal_exit(2, "weft: no memory for processor %u", i);
       auto* p = new (memory) Processor;
@@ -245,7 +250,7 @@ void resize(std::uint32_t n) noexcept {
     attach(policy(), *scheduler.processors[i]);
   }
   Machine* m = os::current_m();
-  if (os::current_p() != nullptr && os::current_p()->id >= n) {  // the caller's own P disappears: it goes on with P 0
+  if (os::current_p() != nullptr && os::current_p()->id >= n) {  // the caller's own P goes away: it continues with P 0
     release_processor(*m);
     acquire_processor(*m, *scheduler.processors[0]);
   }
