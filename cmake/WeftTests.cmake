@@ -391,11 +391,14 @@ if(WEFT_BUILD_TESTS AND TARGET weft-tools AND NOT CMAKE_CROSSCOMPILING)
   endif()
 endif()
 
-# The guide's code.
+# The code of the guide and of the front page.
 if(WEFT_BUILD_TESTS AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CROSSCOMPILING AND weft_sanitizer STREQUAL "none")
   add_test(NAME docs.guide COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/docs/compile_guide.py"
     "${PROJECT_SOURCE_DIR}/docs/guide.md" "${PROJECT_SOURCE_DIR}/include" "${CMAKE_CXX_COMPILER}")
   weft_finish_test(docs.guide "" docs 120)
+  add_test(NAME docs.readme COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/docs/compile_guide.py"
+    "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/include" "${CMAKE_CXX_COMPILER}")
+  weft_finish_test(docs.readme "" docs 120)
 endif()
 
 # What compilers say of wrong uses.

@@ -1,4 +1,4 @@
-// The README's twenty lines: a thousand goroutines, joined tasks, a value and an exception that reach the one who waits.
+// Twenty lines: a thousand goroutines, joined tasks, a value and an exception that reach the one who waits.
 #include <weft/weft.h>
 #include <cstdio>
 #include <stdexcept>

@@ -30,7 +30,7 @@ examples:
   bench/run --variant global:WEFT_POLICY=global the same weft with other environment variables as one more column
   bench/run --noise popular pingpong            beside a busy process on one CPU: who loses least?
   bench/run --scaling                           curves: cost against number of tasks and of Ps
-  bench/run --readme-table result.json          the README's table of a stored result
+  bench/run --readme-table result.json          the table of docs/bench/README.md
   bench/run preemption [--help]                 what preemption checks cost the code they are in
   bench/run tracing [--help]                    what recording a trace costs while it goes on
 

@@ -12,7 +12,7 @@ class Metric:
     unit: str
     better: str = "lower"   # or "higher"
     floor: float = 0.0      # resolution: anything below counts as this when ratios are formed
-    headline: bool = False  # shown in the README's table and in the overview picture
+    headline: bool = False  # shown in the table of docs/bench/README.md and in the overview picture
     short: str = ""         # the headline's name there
 
 

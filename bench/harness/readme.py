@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The README's table, made from a stored result so that nobody has to believe a number without its machine and date."""
+"""The table of docs/bench/README.md, made from a stored result so that nobody has to believe a number without its machine and date."""
 
 from . import machine, noise
 from .result import behind_by_row, factor, number, wobble

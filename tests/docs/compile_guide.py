@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""compile_guide.py GUIDE INCLUDE COMPILER: is every ```cpp block of the guide a program, or the inside of a function?"""
+"""compile_guide.py PAGE INCLUDE COMPILER: is every ```cpp block of the page a program, or the inside of a function?"""
 import re
 import subprocess
 import sys
