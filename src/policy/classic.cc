@@ -134,15 +134,17 @@ struct Classic::Queues {
 };
 
 inline Classic::Queues& Classic::of(const Processor& p) const noexcept { return *queues_[p.id]; }
+inline Classic::Queues& Classic::own(Processor& p) noexcept { return *static_cast<Queues*>(p.policy_state); }
 
 bool Classic::attach(Processor& p) noexcept {
   varies_ = sched::settings.random_schedule || sched::settings.spawn_at_back;
-  if (queues_[p.id] != nullptr) return true;
+  p.policy_state = queues_[p.id];
+  if (p.policy_state != nullptr) return true;
   // Mapped, not from the heap, because it lives as long as the process, and because TSan takes heap memory for written
   // by the thread that allocated it.
   void* memory = os::reserve_permanent_memory(sizeof(Queues), "weft queues");
   if (memory == nullptr) return false;
-  queues_[p.id] = new (memory) Queues;
+  p.policy_state = queues_[p.id] = new (memory) Queues;
   return true;
 }
 
@@ -161,7 +163,7 @@ bool is_for_slot(Why why, Known known) noexcept { return why <= Why::kUnlock || 
 
 // All calls are tail calls, so that the usual paths need no stack frame.
 Place Classic::ready(Processor& p, Runnable runnable, Why why, Known known) noexcept {
-  Queues& queues = of(p);
+  Queues& queues = own(p);
   if (is_for_slot(why, known)) {
     if (WEFT_UNLIKELY(varies_)) return queues.ready_as_tests_want(p, runnable, why);
     if (known == Known::kWakerGoesOn) return queues.push(p, runnable);
@@ -179,7 +181,7 @@ Place Classic::ready(Processor& p, Runnable runnable, Why why, Known known) noex
 
 Pick Classic::next(Processor& p, Runnable due) noexcept {
   if (WEFT_UNLIKELY(due)) return {due};
-  Queues& queues = of(p);
+  Queues& queues = own(p);
   if (WEFT_UNLIKELY(varies_)) return queues.next_as_tests_want(p);
   return p.slot.look() ? queues.next_of_chain(p) : queues.next_of_queues(p);
 }
@@ -218,8 +220,8 @@ sched::Theft Classic::steal(Processor& thief, sched::Effort, const std::uint32_t
   sched::VictimOrder order(sched::maxprocs(), thief.random.next());
   for (std::uint32_t victim; order.next(victim);) {
     if (victim == thief.id) continue;
-    if (const Runnable stolen = steal_started(thief, of(thief), *queues_[victim])) return {stolen};
-    if (const Runnable stolen = steal_records(thief, of(thief), *queues_[victim])) return {stolen};
+    if (const Runnable stolen = steal_started(thief, own(thief), *queues_[victim])) return {stolen};
+    if (const Runnable stolen = steal_records(thief, own(thief), *queues_[victim])) return {stolen};
   }
   return {};
 }

@@ -28,7 +28,8 @@ class Classic final : public sched::Policy {
 
  private:
   struct Queues;
-  Queues& of(const sched::Processor& p) const noexcept;
+  Queues& of(const sched::Processor& p) const noexcept;  // for anybody
+  static Queues& own(sched::Processor& p) noexcept;      // for the owner of p: one load less
 
   bool varies_ = false;                         // a setting for tests or comparisons asks for another order
   Queues* queues_[sched::kMaxProcessors] = {};  // by the P's id; written in attach()

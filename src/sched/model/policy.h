@@ -10,8 +10,8 @@
 //   Split     A policy decides where runnable work waits, what a P runs next, and what a thief takes. The mechanism
 //             switches, wakes, steals at the right moment, and sees to timers, the global queue, blocking calls,
 //             preemption and stops of the world.
-//   State     A policy owns what it keeps for each P: attach() makes it, Processor::id finds it. It must not be freed
-//             while the process lives, because observers may still look at it.
+//   State     A policy owns what it keeps for each P. attach() makes it and sets Processor::policy_state for the owner;
+//             others find it by Processor::id. It is never freed, because observers may still look at it.
 //   Slot      Every P has a slot for what should run next. A policy that uses it grants runs out of it: next() sets
 //             Processor::slot_runs. While the grant lasts, the mechanism puts a woken goroutine into the empty slot,
 //             and runs what is in the slot, without asking the policy. The mechanism also lets thieves empty a slot
@@ -92,8 +92,7 @@ class Policy {
   virtual Place ready(Processor& p, Runnable runnable, Why why, Known known = Known::kNothing) noexcept = 0;
   // Owner. The same for several, in their order. Returns kOffered if any of them is.
   virtual Place ready_all(Processor& p, const Runnable* several, std::size_t count, Why why) noexcept;
-  // Owner. What p runs now. `due`: the oldest entry of the global queue, if its turn has come. The policy must return
-  // it or keep it.
+  // Owner. What p runs now. `due`: the oldest entry of the global queue, if its turn has come: return it or keep it.
   virtual Pick next(Processor& p, Runnable due) noexcept = 0;
   // Owner of thief. Takes work that others offer. kDesperate: the thief has found nothing for a while. seen_ticks holds
   // each P's tick from before that, so a P whose tick is still the same has not moved since.
@@ -101,8 +100,7 @@ class Policy {
 
   // Any thread. Does any P but `except` offer work? An M asks again after a full fence, before it sleeps.
   virtual bool offers(const Processor* except) const noexcept = 0;
-  // Any thread.
-  virtual Load load(const Processor& p) const noexcept = 0;
+  virtual Load load(const Processor& p) const noexcept = 0;  // any thread
   // Owner. How many more can wait on p before some have to go to the global queue.
   virtual std::uint32_t room(const Processor& p) const noexcept = 0;
   // While p stands still. For dumps.
