@@ -4,6 +4,7 @@
 // Everything but net, io, trace and testing.
 #include "weft/chan.h"
 #include "weft/context.h"
+#include "weft/debug.h"
 #include "weft/error.h"
 #include "weft/go.h"
 #include "weft/group.h"

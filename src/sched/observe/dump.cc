@@ -13,6 +13,7 @@
 #include "sched/observe/goroutine_name.h"
 #include "sched/observe/unstarted.h"
 #include "sched/observe/wait_graph.h"
+#include "sched/state/goroutine_labels.h"
 #include "sched/state/scheduler.h"
 #include "sched/state/spawn.h"
 
@@ -58,6 +59,11 @@ std::string headline(const Goroutine* g) {
   if (g->flags & kGLocked) line += ", locked to thread";
   if (g->flags & kGIdle) line += ", idle priority";
   return line + "]:\n";
+}
+
+std::string labels_line(const Goroutine* g) {
+  const std::string text = labels_text_of(g);
+  return text.empty() ? text : "  labels: " + text + "\n";
 }
 
 std::string origin(std::int32_t site, std::uint64_t parent) {
@@ -133,7 +139,7 @@ void dump_goroutines(DumpSink sink, void* context, DumpLimits limits) {
     Goroutine* g = all[i];
     std::string wait = graph.line_for(g);
     if (!wait.empty()) wait = "  " + wait + "\n";
-    sink(context, headline(g) + wait + stack_text(g, limits.frames) + origin(g->site, g->parent) + "\n");
+    sink(context, headline(g) + labels_line(g) + wait + stack_text(g, limits.frames) + origin(g->site, g->parent) + "\n");
   }
   if (shown < all.size()) sink(context, "... and " + std::to_string(all.size() - shown) + " more goroutines\n");
   const std::size_t unstarted = dump_unstarted(sink, context, limits.goroutines - shown);

@@ -4,8 +4,9 @@
 #include <vector>
 
 #include "sched/frames/user_call.h"
+#include "sched/state/label_set.h"
 
-// The values of one goroutine's goroutine_local objects.
+// The values of one goroutine's goroutine_local objects, and its labels.
 namespace weft::sched {
 
 class Locals {
@@ -22,8 +23,10 @@ class Locals {
 
   Locals() = default;
   Locals(const Locals&) = delete;
-  // Newest first, as the objects of a scope are destroyed.
-  ~Locals() {
+  ~Locals() { destroy_values(); }
+
+  // Newest first, as the objects of a scope are destroyed. User code runs, and may add values meanwhile.
+  void destroy_values() noexcept {
     while (!entries_.empty()) {
       const Entry entry = entries_.back();
       entries_.pop_back();
@@ -38,6 +41,7 @@ class Locals {
   }
   void add(const Entry& entry) { entries_.push_back(entry); }
   bool has_inheritable() const noexcept {
+    if (!labels.empty()) return true;
     for (const Entry& entry : entries_)
       if (entry.operations->copy != nullptr) return true;
     return false;
@@ -45,6 +49,7 @@ class Locals {
   // The values that a child starts with. Strong guarantee: a copy that throws leaves nothing behind.
   Locals* inherit() const {
     auto* child = new Locals;
+    LabelSet::release(child->labels.exchange(labels.share()));
     try {
       for (const Entry& entry : entries_) {
         if (entry.operations->copy == nullptr) continue;
@@ -57,6 +62,8 @@ class Locals {
     }
     return child;
   }
+
+  LabelHolder labels;
 
  private:
   std::vector<Entry> entries_;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "sched/state/spawn.h"
 
+#include <mutex>
+
+#include "sched/state/goroutine_labels.h"
 #include "sched/state/locals.h"
 
 namespace weft::detail {
@@ -28,8 +31,14 @@ Goroutine* take_goroutine_for(Processor& p, Runnable record) noexcept {
 }
 
 void destroy_locals(Goroutine* g) noexcept {
-  delete g->locals;  // may run user destructors; they may even park
-  g->locals = nullptr;
+  if (g->locals == nullptr) return;
+  g->locals->destroy_values();  // may run user destructors; they may even park
+  const Locals* ended;
+  {
+    const std::lock_guard guard(label_lock_of(g));  // dumps look at the labels of other goroutines
+    ended = hide_from_handlers(g->locals);
+  }
+  delete ended;
 }
 
 void clear_details(Goroutine* g) noexcept {

@@ -4,6 +4,7 @@
 #include "arch/interrupted_frame.h"
 #include "os/backtrace.h"
 #include "sched/frames/runtime_text.h"
+#include "sched/state/locals.h"
 #include "sched/state/spawn.h"
 #include "sched/tracing/traced_moves.h"
 #include "trace/format.h"
@@ -84,6 +85,14 @@ bool is_preempted() noexcept { return (os::current_p()->attention.load_relaxed()
 
 }  // namespace
 
+void trace_inherited_labels(trace::Place place, Goroutine* g) noexcept {
+  const LabelSet* set = g->locals != nullptr ? g->locals->labels.look() : nullptr;
+  if (set == nullptr) return;
+  place.g = &g->mark;
+  place.g_id = g->id;
+  trace::user_log(place, 0, "labels", 6, set->text().data(), set->text().size());
+}
+
 __attribute__((noinline)) void trace_unusual_move(Goroutine* g, GStatus from, GStatus to, const void* frame) noexcept {
   using enum GStatus;
   const trace::Place place = place_from(frame);
@@ -115,6 +124,7 @@ __attribute__((noinline)) void trace_unusual_move(Goroutine* g, GStatus from, GS
         own.g_id = g->id;
         trace::go_label(own, g->name->data(), g->name->size());
       }
+      trace_inherited_labels(place, g);
       return;
     case kInCall:
       if (to == kRunning) {
