@@ -59,7 +59,8 @@ const sched::Locals* inheritable_locals() noexcept {
   return locals != nullptr && locals->has_inheritable() ? locals : nullptr;
 }
 
-inline void* take_block_for(prepared_record spawn, std::size_t state_size) {
+// Inlined: every spawn() calls it.
+__attribute__((always_inline)) inline void* take_block_for(prepared_record spawn, std::size_t state_size) {
   if (state_size > block_size) return nullptr;
   try {
     return take_record();

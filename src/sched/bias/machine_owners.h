@@ -22,8 +22,7 @@ struct MachineOwners : PacedBarrier {
   static Owner* self() noexcept { return current_lock_owner(); }
   static const Owner* find(Owner::Habit biased) noexcept;
   static void note_meeting() noexcept { sched::note_meeting(); }
-  // Only the owner's own thread writes lock_uses, so no locked operation is needed.
-  static void note_use(Owner& self) noexcept { self.lock_uses.store_relaxed(self.lock_uses.load_relaxed() + 1); }
+  static void note_use(Owner& self) noexcept { self.lock_uses.bump(); }
   // The sum of lock_uses of all Ms so far. It wraps.
   static std::uint32_t uses_of_all() noexcept;
   static std::uint64_t begin_wait() noexcept { return os::ticks(); }
