@@ -103,6 +103,16 @@ struct StdAtomics {
     std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
   }
+
+  // The same, right behind an atomic read-modify-write of the same thread. On x86-64 that was a full barrier already, so
+  // only the compiler has to be told.
+  static void full_fence_after_rmw() noexcept {
+#if defined(__x86_64__) && !WEFT_TSAN_RUNTIME
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+#else
+    full_fence();
+#endif
+  }
 };
 
 inline void full_fence() noexcept { StdAtomics::full_fence(); }

@@ -71,10 +71,10 @@ struct Classic::Queues {
   __attribute__((noinline)) Pick next_of_chain(Processor& p) noexcept {
     const Runnable slotted = p.slot.take();
     if (!slotted) return next_of_queues(p);  // a thief has taken it
-    if (p.slot_runs == 0) {
+    if (p.slot_runs == sched::kSlotFillsOnly) {
       const std::uint32_t waiting = size();
-      p.slot_runs = waiting == 0 ? turn.go_on_alone() : turn.go_on(os::ticks(), turn_length(waiting));
-      if (p.slot_runs == 0) {  // its turn is over
+      p.slot_runs += waiting == 0 ? turn.go_on_alone() : turn.go_on(os::ticks(), turn_length(waiting));
+      if (p.slot_runs == sched::kSlotFillsOnly) {  // its turn is over
         push(p, slotted);
         return next_of_queues(p);
       }
@@ -92,9 +92,10 @@ struct Classic::Queues {
     return pick;
   }
 
-  // Calls no function, because it is the path of every yield.
-  __attribute__((always_inline)) Pick next_of_queues(Processor& p) noexcept {
-    p.slot_runs = turn.begin();
+  // Calls no function, because it is the path of every yield. `yielding`, if any, goes behind the started goroutines
+  // when the first of them is taken.
+  __attribute__((always_inline)) Pick next_of_queues(Processor& p, Runnable yielding = Runnable()) noexcept {
+    p.slot_runs = sched::kSlotFillsOnly + turn.begin();
     if (WEFT_UNLIKELY((--until_oldest & 3) == 0)) {
       if (until_oldest == 0) {
         until_oldest = p.turn_interval;
@@ -103,7 +104,9 @@ struct Classic::Queues {
       if (const Runnable record = records.pop()) return {record};
     }
     prefetch_following();
-    if (const Runnable next = started.pop()) return {next};
+    bool exchanged = false;
+    const Runnable next = yielding ? started.exchange(yielding, exchanged) : started.pop();
+    if (next || exchanged) return {.what = next, .exchanged = exchanged};
     return {records.pop()};
   }
 
@@ -215,6 +218,12 @@ Runnable steal_records(Processor& thief, Queues& own, Queues& victim) noexcept {
 }
 
 }  // namespace
+
+Pick Classic::exchange(Processor& p, Runnable yielding) noexcept {
+  Queues& queues = own(p);
+  if (WEFT_UNLIKELY(varies_)) return queues.next_as_tests_want(p);
+  return p.slot.look() ? queues.next_of_chain(p) : queues.next_of_queues(p, yielding);
+}
 
 sched::Theft Classic::steal(Processor& thief, sched::Effort, const std::uint32_t*) noexcept {
   sched::VictimOrder order(sched::maxprocs(), thief.random.next());

@@ -20,6 +20,7 @@ class Classic final : public sched::Policy {
   void drain(sched::Processor& p, sched::RunnableList& out) noexcept override;
   sched::Place ready(sched::Processor& p, sched::Runnable runnable, sched::Why why, sched::Known known) noexcept override;
   sched::Pick next(sched::Processor& p, sched::Runnable due) noexcept override;
+  sched::Pick exchange(sched::Processor& p, sched::Runnable yielding) noexcept override;
   sched::Theft steal(sched::Processor& thief, sched::Effort effort, const std::uint32_t* seen_ticks) noexcept override;
   bool offers(const sched::Processor* except) const noexcept override;
   sched::Load load(const sched::Processor& p) const noexcept override;

@@ -13,15 +13,14 @@
 //            chains there are, unless so many wait that the minimum applies.
 //   Clock    Reading it at each run would cost a fifth of a switch. Instead runs are granted, and the clock is read
 //            when they are used up. The first grant is kFirstLook runs, so that a short chain never reads the clock.
-//            The second is kFirstLook runs again, the first that are timed. Later grants are as many runs as should fit
-//            into the rest of the turn, kMostRuns at most. For a chain of long runs that is one, so the clock is read
-//            after each.
+//            The second is one run, the first that is timed. Later grants are as many runs as should fit into the rest
+//            of the turn, kMostRuns at most. For a chain of long runs that is one, so the clock is read after each.
 //   Owner    The M of the P, which counts the granted runs (Processor::slot_runs). Times are in any unit of the caller.
 namespace weft::policy {
 
 class Turn {
  public:
-  static constexpr std::uint32_t kFirstLook = 2, kMostRuns = 16;
+  static constexpr std::uint32_t kFirstLook = 4, kMostRuns = 16;
 
   // The P takes its work from the queues, not from the slot, so the next chain begins a turn. Returns the runs it is
   // granted.
@@ -42,7 +41,7 @@ class Turn {
     if (since_ == 0) {
       since_ = now;
       timed_runs_ = 0;
-      return grant(kFirstLook);
+      return grant(1);
     }
     const std::uint64_t elapsed = now - since_, each = elapsed / timed_runs_ + 1;
     const std::uint64_t used = elapsed + each * kFirstLook;  // the runs before the first look were about as long

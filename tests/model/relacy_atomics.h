@@ -136,6 +136,7 @@ struct RelacyAtomics {
   static void full_fence() {
     if constexpr (Mutation::kFences) rl::atomic_thread_fence(rl::mo_seq_cst, RL_INFO);
   }
+  static void full_fence_after_rmw() { full_fence(); }  // only x86-64's operations are fences themselves
 };
 
 struct WithoutFences : Faithful {

@@ -27,7 +27,7 @@ struct OwnerAndThieves : Simulation<Threads> {
     unsigned next = 1;
     while (next <= Items) {
       ledger.put(next);
-      if (queue.push(next)) {
+      if (next % 2 == 0 ? exchange(next) || queue.push(next) : queue.push(next)) {
         if (++next % 3 == 0) take_one();
       } else {
         take_one();
@@ -36,6 +36,13 @@ struct OwnerAndThieves : Simulation<Threads> {
   }
   void take_one() {
     if (const unsigned item = queue.pop()) ledger.take(item);
+  }
+
+  // As a yield does: the item goes behind the others, and the first of them is taken.
+  bool exchange(unsigned item) {
+    bool pushed;
+    if (const unsigned oldest = queue.exchange(item, pushed)) ledger.take(oldest);
+    return pushed;
   }
 
   void steal() {

@@ -15,6 +15,10 @@ namespace {
 struct Protocol {
   static constexpr bool kLooksAgain = true;  // after giving up the P
   static constexpr bool kPassesItOn = true;  // the last spinner that finds work makes another one (A22)
+  static constexpr bool kYields = false;     // the second item is submitted as yield() does
+};
+struct Yielding : Protocol {
+  static constexpr bool kYields = true;
 };
 struct WithoutSecondLook : Protocol {
   static constexpr bool kLooksAgain = false;
@@ -63,11 +67,27 @@ struct SubmitAndRetire : Simulation<3> {
   void submit() {
     for (unsigned item = 1; item <= kItems; ++item) {
       ledger.put(item);
+      if (Steps::kYields && item == kItems && yield(item)) return;
       RL_ASSERT(queue.push(item));
       Atomics::full_fence();
-      const sched::IdleView view = idle.look();
-      if (view.idle() > 0 && view.spinning() == 0) wake_one();
+      wake_for_work();
     }
+  }
+  // The item goes behind the other one, which this thread runs, unless a thief has taken both. False: nothing else to run.
+  bool yield(unsigned item) {
+    bool pushed;
+    const unsigned other = queue.exchange(item, pushed);
+    if (!pushed) return false;
+    wake_for_work();
+    if (other != 0) {
+      ledger.take(other);
+      run();
+    }
+    return true;
+  }
+  void wake_for_work() {
+    const sched::IdleView view = idle.look();
+    if (view.idle() > 0 && view.spinning() == 0) wake_one();
   }
 
   void wake_one() {
@@ -164,6 +184,13 @@ using Model = SubmitAndRetire<Mutation, Steps>;
 constexpr std::initializer_list<rl::test_result_e> kLostWakeUp = {rl::test_result_deadlock, rl::test_result_livelock};
 
 TEST(SubmitRetireModel, loses_no_wake_up) { EXPECT_TRUE(holds<Model<Faithful>>(random_search(250'000))); }
+
+TEST(SubmitRetireModel, loses_no_wake_up_of_a_goroutine_that_yields) {
+  EXPECT_TRUE((holds<Model<Faithful, Yielding>>(random_search(250'000))));
+}
+TEST(SubmitRetireModel, finds_a_yield_without_a_fence) {
+  EXPECT_TRUE((is_caught<Model<WithoutFences, Yielding>>(random_search(200'000), kLostWakeUp)));
+}
 
 TEST(SubmitRetireModel, finds_an_m_that_does_not_look_again_after_giving_up_its_p) {
   EXPECT_TRUE((is_caught<Model<Faithful, WithoutSecondLook>>(random_search(50'000), kLostWakeUp)));

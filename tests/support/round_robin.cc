@@ -44,7 +44,7 @@ class RoundRobin final : public Policy {
     }
     const Runnable first = list.waiting.pop();
     publish(list);
-    return {first, gives};
+    return {first, static_cast<std::uint32_t>(gives)};
   }
 
   // Nothing is taken from another P: it is asked, and to give way only if it has not dispatched for a while. Otherwise a P

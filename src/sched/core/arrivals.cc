@@ -228,8 +228,10 @@ static bool worth_another_try(const Processor& p) noexcept {
 void wake_for_queued_work(Processor* p) noexcept {
   WEFT_DELAY_SITE("submit.before_fence");
   base::full_fence();  // pairs: submit.retire
-  const IdleView view = scheduler.idle.look();
-  if (view.quiet()) return;
+  wake_after_fence(p);
+}
+
+void wake_beside_idle(Processor* p, IdleView view) noexcept {
   WEFT_DELAY_SITE("submit.before_wake");
   if (view.passive()) {
     if (view.suppressed()) {

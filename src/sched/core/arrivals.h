@@ -22,6 +22,11 @@ void inject_sleepers(const DueSleepers& sleepers) noexcept;  // the same, for go
 
 // Work has been published where p's thieves find it: wakes an M if rule R says so. Null p: the caller has no P.
 void wake_for_queued_work(Processor* p) noexcept;
+// The same after a full fence behind the publication.
+void wake_beside_idle(Processor* p, IdleView view) noexcept;
+inline void wake_after_fence(Processor* p) noexcept {
+  if (const IdleView view = scheduler.idle.look(); WEFT_UNLIKELY(!view.quiet())) wake_beside_idle(p, view);
+}
 
 // Owner of p. Takes the oldest entry of the global queue, to run now.
 Runnable take_one_injected(Processor& p) noexcept;

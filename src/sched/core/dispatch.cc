@@ -292,6 +292,20 @@ inline void queue_behind_others(Goroutine* g, Processor* p) noexcept {
   }
 }
 
+// As pick(), for g, which yields. In the usual case the policy also puts g behind the others (Pick::exchanged).
+inline Pick pick_to_yield(Processor& p, Goroutine* g) noexcept {
+  if (WEFT_UNLIKELY(p.timers.next_ns() != TimerHeap::kNever || (g->flags & kGIdle) != 0 || trace::recording()))
+    return pick(p);
+  p.tick.bump();
+  if (WEFT_UNLIKELY(has_turn(p))) return ask_policy_in_turn(p);
+  p.slice_tick.bump();
+  transition_untraced(g, GStatus::kRunning, GStatus::kRunnable);  // before a thief can see it
+  arch::fiber_release(g);
+  const Pick picked = policy().exchange(p, Runnable(g));
+  if (WEFT_UNLIKELY(!picked.exchanged)) transition_untraced(g, GStatus::kRunnable, GStatus::kRunning);
+  return picked;
+}
+
 // May switch. yield() for a goroutine that leases its P when it returns to user code.
 __attribute__((noinline)) void yield_and_lease(Goroutine* g, Processor& p) noexcept {
   const Runnable next = (g->flags & kGLocked) == 0 ? accept(p, pick(p)) : Runnable();
@@ -315,7 +329,12 @@ void yield() noexcept {
   check_no_lock_held(g);
   Runnable next;
   if (WEFT_LIKELY((g->flags & kGSlowSwitch) == 0 && p->attention.load_relaxed() == 0)) {
-    next = accept(*p, pick(*p));
+    const Pick picked = pick_to_yield(*p, g);
+    if (WEFT_LIKELY(picked.exchanged)) {
+      wake_after_fence(p);
+      return switch_from(g, *p, *os::current_m(), picked.what);
+    }
+    next = accept(*p, picked);
     if (!next && !scheduler.inject.empty())
       next = take_one_injected(*p);  // it has waited for any P, and longer than we will
     if (!next) {                     // nothing else to run here

@@ -15,10 +15,15 @@ namespace weft::sched {
 // Owner of p. As ask_policy(), with the turn of the global queue.
 Pick ask_policy_in_turn(Processor& p) noexcept;
 
+// Owner of p: is it the global queue's turn?
+inline bool has_turn(const Processor& p) noexcept {
+  return p.tick.load_relaxed() - p.turn_tick >= p.turn_interval;
+}
+
 // Owner of p. What the policy runs next there; nothing: it has no work on p. Its calls are tail calls, so that callers
 // need no frame for them.
 inline Pick ask_policy(Processor& p) noexcept {
-  if (WEFT_UNLIKELY(p.tick.load_relaxed() - p.turn_tick >= p.turn_interval)) return ask_policy_in_turn(p);
+  if (WEFT_UNLIKELY(has_turn(p))) return ask_policy_in_turn(p);
   p.slice_tick.bump();
   return policy().next(p, Runnable());
 }

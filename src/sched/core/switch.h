@@ -13,7 +13,7 @@ namespace weft::sched {
 // Takes what is in the slot. As long as the runs last that the policy has granted out of it, the policy need not be
 // asked.
 inline Runnable pick_slot(Processor& p) noexcept {
-  if (p.slot_runs == 0) return Runnable();
+  if (p.slot_runs <= kSlotFillsOnly) return Runnable();
   const Runnable slotted = p.slot.take();
   if (WEFT_LIKELY(slotted)) --p.slot_runs;
   return slotted;

@@ -12,6 +12,8 @@ Place Policy::ready_all(Processor& p, const Runnable* several, std::size_t count
   return place;
 }
 
+Pick Policy::exchange(Processor& p, Runnable) noexcept { return next(p, Runnable()); }
+
 std::int64_t Policy::slice_ns(const Processor&) const noexcept { return settings.slice_ns; }
 
 Processor* Policy::tick(std::int64_t) noexcept { return nullptr; }

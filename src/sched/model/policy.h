@@ -12,19 +12,19 @@
 //             preemption and stops of the world.
 //   State     A policy owns what it keeps for each P. attach() makes it and sets Processor::policy_state for the owner;
 //             others find it by Processor::id. It is never freed, because observers may still look at it.
-//   Slot      Every P has a slot for what should run next. A policy that uses it grants runs out of it: next() sets
-//             Processor::slot_runs. While the grant lasts, the mechanism puts a woken goroutine into the empty slot,
-//             and runs what is in the slot, without asking the policy. The mechanism also lets thieves empty a slot
-//             whose P has not moved for a while. A policy that never grants runs never sees the slot used.
-//   Mechanism counts dispatches and time slices, samples how long goroutines run (Processor::average_ns), gives the
-//             global queue its turn (`due`), and applies the wake rule to what was offered. A policy never blocks and
-//             never wakes.
-//   Callers   owner: the M that holds p, or the thread that holds p without an M. any thread: at any time; the answer
-//             may be stale. stopped: the world is stopped, or p is not in use yet.
+//   Slot      Every P has a slot for what should run next. A policy that uses it sets Processor::slot_runs in next() to
+//             kSlotFillsOnly + n: the mechanism may put woken goroutines into the empty slot, and run the next n out of
+//             it, without asking the policy. The mechanism also lets thieves empty a slot whose P has not moved for a
+//             while. A policy that leaves slot_runs at 0 never sees the slot used.
+//   Mechanism counts dispatches and time slices, samples how long goroutines run, gives the global queue its turn
+//             (`due`), and applies the wake rule to what was offered. A policy never blocks and never wakes.
+//   Callers   owner: the thread that holds p. any thread: at any time; the answer may be stale. stopped: the world is
+//             stopped, or p is not in use yet.
 //   Add one   tests/support/round_robin.cc is a whole policy on one page.
 namespace weft::sched {
 
 struct Processor;
+inline constexpr std::uint32_t kSlotFillsOnly = 1;
 
 // Why something becomes runnable.
 enum class Why : std::uint32_t {
@@ -53,12 +53,11 @@ enum class Place : std::uint8_t {
 };
 
 struct Pick {
-  Runnable what;             // nothing: the P is out of work
-  std::size_t offered = 0;  // how much hidden work next() has moved to where thieves can take it
+  Runnable what;              // nothing: the P is out of work
+  std::uint32_t offered = 0;  // how much hidden work next() has moved to where thieves can take it
+  bool exchanged = false;     // see exchange()
 };
-
-// What waits on one P, without its slot.
-struct Load {
+struct Load {  // what waits on one P, without its slot
   std::uint32_t offered = 0, hidden = 0;
   std::uint32_t all() const noexcept { return hidden + offered; }
   bool any() const noexcept { return (hidden | offered) != 0; }
@@ -71,8 +70,7 @@ struct Theft {
   Processor* ask = nullptr;  // hidden work has waited long on this P: the mechanism asks it to give way
 };
 
-// Visits runnable work, in no particular order.
-struct Visitor {
+struct Visitor {  // of runnable work, in no particular order
   void (*call)(void* context, Runnable);
   void* context;
   void operator()(Runnable runnable) const { call(context, runnable); }
@@ -94,8 +92,11 @@ class Policy {
   virtual Place ready_all(Processor& p, const Runnable* several, std::size_t count, Why why) noexcept;
   // Owner. What p runs now. `due`: the oldest entry of the global queue, if its turn has come: return it or keep it.
   virtual Pick next(Processor& p, Runnable due) noexcept = 0;
-  // Owner of thief. Takes work that others offer. kDesperate: the thief has found nothing for a while. seen_ticks holds
-  // each P's tick from before that, so a P whose tick is still the same has not moved since.
+  // Owner. As next(), for a goroutine that yields. A policy may put it behind the others in the same step, with a full
+  // fence behind both, and say `exchanged`. Otherwise the mechanism calls ready().
+  virtual Pick exchange(Processor& p, Runnable yielding) noexcept;
+  // Owner of thief. Takes work that others offer. kDesperate: it has found nothing for a while. seen_ticks holds each
+  // P's tick from before that: a P whose tick is still the same has not moved since.
   virtual Theft steal(Processor& thief, Effort effort, const std::uint32_t* seen_ticks) noexcept = 0;
 
   // Any thread. Does any P but `except` offer work? An M asks again after a full fence, before it sleeps.
@@ -103,8 +104,7 @@ class Policy {
   virtual Load load(const Processor& p) const noexcept = 0;  // any thread
   // Owner. How many more can wait on p before some have to go to the global queue.
   virtual std::uint32_t room(const Processor& p) const noexcept = 0;
-  // While p stands still. For dumps.
-  virtual void visit(const Processor& p, Visitor visitor) const noexcept = 0;
+  virtual void visit(const Processor& p, Visitor visitor) const noexcept = 0;  // for dumps, while p stands still
 
   // Any thread (sysmon asks). How long p's goroutine may run while others wait.
   virtual std::int64_t slice_ns(const Processor& p) const noexcept;

@@ -52,7 +52,7 @@ struct alignas(base::kCacheLine) Processor {
   Machine* last_m = nullptr;  // A54 (same M again): the M it last ran with
   base::Random random;
   void* policy_state = nullptr;  // the policy's, for the owner of this P
-  std::uint32_t slot_runs = 0;   // dispatches out of the slot that are left before the policy is asked (policy.h)
+  std::uint32_t slot_runs = 0;   // what the policy grants (policy.h)
   std::uint32_t turn_tick = 0;  // `tick` at the last turn of the global queue
   std::uint32_t turn_interval = kTurnLimit;  // dispatches from there to its next turn
   static constexpr std::uint32_t kUnknownAverage = 1'000'000;  // counts as long, until the first sample

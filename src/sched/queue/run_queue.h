@@ -47,6 +47,29 @@ class RunQueue {
     }
   }
 
+  // Owner. Pops the oldest entry and pushes `item` behind the others, with a full fence behind both (submit.retire in
+  // arrivals.cc). Not pushed: the queue is empty, or full before the pop. Pushed, but T{} is returned: thieves have taken
+  // all entries, `item` among them.
+  T exchange(T item, bool& pushed) noexcept {
+    std::uint32_t head = head_.load_acquire();  // pairs: run_queue.head
+    std::uint32_t tail = tail_.load_relaxed();  // ours
+    pushed = false;
+    if (tail == head) return T{};
+    if (tail - head < Capacity) {
+      slots_[tail % Capacity].store_relaxed(item);  // published by the release of tail
+      tail_.store_release(++tail);                  // pairs: run_queue.tail
+      pushed = true;
+    }
+    T oldest;
+    do {
+      oldest = slots_[head % Capacity].load_relaxed();  // ours if the CAS succeeds
+      if (head_.cas_acq_rel(head, head + 1)) break;     // pairs: run_queue.head
+      oldest = T{};
+    } while (head != tail);
+    Atomics::full_fence_after_rmw();
+    return oldest;
+  }
+
   // Any thread. Takes the oldest ceil(n/2) of n entries, at most `limit`, into out. 0: empty, or another thread was
   // faster.
   std::uint32_t pop_half(T* out, std::uint32_t limit) noexcept {

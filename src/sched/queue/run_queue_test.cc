@@ -34,6 +34,26 @@ TEST(RunQueue, refuses_more_than_its_capacity) {
   EXPECT_FALSE(queue.push(258));
 }
 
+TEST(RunQueue, exchange_puts_one_behind_the_others_and_takes_the_first) {
+  Queue queue;
+  queue.start_counters_at(kNearWrap);
+  bool pushed = true;
+  EXPECT_EQ(queue.exchange(1, pushed), 0) << "empty: there is nothing to take";
+  EXPECT_FALSE(pushed);
+  EXPECT_TRUE(queue.empty());
+  for (int i = 1; i <= 255; ++i) ASSERT_TRUE(queue.push(i));
+  for (int i = 256; i <= 1000; ++i) {
+    ASSERT_EQ(queue.exchange(i, pushed), i - 255);
+    ASSERT_TRUE(pushed);
+    ASSERT_EQ(queue.size(), 255u);
+  }
+  ASSERT_TRUE(queue.push(1001));
+  EXPECT_EQ(queue.exchange(1002, pushed), 746) << "full";
+  EXPECT_FALSE(pushed);
+  for (int i = 747; i <= 1001; ++i) ASSERT_EQ(queue.pop(), i);
+  EXPECT_TRUE(queue.empty());
+}
+
 TEST(RunQueue, thief_takes_the_older_half_rounded_up_and_owner_keeps_order) {
   for (int n = 0; n <= 256; ++n) {
     Queue queue;
