@@ -17,6 +17,7 @@
 #include "weft/detail/clock.h"
 #include "weft/detail/io_handle.h"
 #include "weft/detail/pipe_handle.h"
+#include "weft/net_reader.h"
 
 // Sockets whose blocking calls park the goroutine.
 //   Networks   "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6": addresses are "host:port", "[::1]:80", ":80" (every
@@ -104,6 +105,7 @@ class conn {
     return read_vectors(nullptr, buffers, error);
   }
   std::size_t readv(std::span<const std::span<std::byte>> buffers);
+  std::size_t readv(const context& ctx, std::span<const std::span<std::byte>> buffers);
   std::size_t readv(const context& ctx, std::span<const std::span<std::byte>> buffers, std::error_code& error) {
     return read_vectors(&ctx, buffers, error);
   }
@@ -134,6 +136,7 @@ class conn {
     return write_vectors(nullptr, buffers, error);
   }
   void writev(std::span<const std::span<const std::byte>> buffers);
+  void writev(const context& ctx, std::span<const std::span<const std::byte>> buffers);
   std::size_t writev(const context& ctx, std::span<const std::span<const std::byte>> buffers, std::error_code& error) {
     return write_vectors(&ctx, buffers, error);
   }
@@ -143,6 +146,7 @@ class conn {
     return send_part(nullptr, file, offset, count, error);
   }
   std::uint64_t send_file(int file, std::uint64_t offset, std::uint64_t count);
+  std::uint64_t send_file(const context& ctx, int file, std::uint64_t offset, std::uint64_t count);
   std::uint64_t send_file(const context& ctx, int file, std::uint64_t offset, std::uint64_t count,
                           std::error_code& error) {
     return send_part(&ctx, file, offset, count, error);

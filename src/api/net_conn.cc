@@ -196,6 +196,13 @@ std::size_t conn::readv(std::span<const std::span<std::byte>> buffers) {
   return size;
 }
 
+std::size_t conn::readv(const context& ctx, std::span<const std::span<std::byte>> buffers) {
+  std::error_code error;
+  const std::size_t size = readv(ctx, buffers, error);
+  detail::throw_if(error, "readv");
+  return size;
+}
+
 std::size_t conn::write_whole(const context* ctx, std::span<const std::byte> data, std::error_code& error) {
   if (PipeEnd* end = socket_access::pipe_end(*this); WEFT_UNLIKELY(end != nullptr))
     return PipeWrite(*end, ctx, error).put(data);
@@ -260,6 +267,12 @@ void conn::writev(std::span<const std::span<const std::byte>> buffers) {
   detail::throw_if(error, "writev");
 }
 
+void conn::writev(const context& ctx, std::span<const std::span<const std::byte>> buffers) {
+  std::error_code error;
+  writev(ctx, buffers, error);
+  detail::throw_if(error, "writev");
+}
+
 std::uint64_t conn::send_part(const context* ctx, int file, std::uint64_t offset, std::uint64_t count,
                               std::error_code& error) {
   std::uint64_t done = 0;
@@ -285,6 +298,13 @@ std::uint64_t conn::send_part(const context* ctx, int file, std::uint64_t offset
 std::uint64_t conn::send_file(int file, std::uint64_t offset, std::uint64_t count) {
   std::error_code error;
   const std::uint64_t done = send_file(file, offset, count, error);
+  detail::throw_if(error, "send_file");
+  return done;
+}
+
+std::uint64_t conn::send_file(const context& ctx, int file, std::uint64_t offset, std::uint64_t count) {
+  std::error_code error;
+  const std::uint64_t done = send_file(ctx, file, offset, count, error);
   detail::throw_if(error, "send_file");
   return done;
 }

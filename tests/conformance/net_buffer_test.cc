@@ -128,6 +128,15 @@ TEST_P(NetBuffer, a_context_interrupts_reads_and_writes_of_characters) {
     cancel();
     EXPECT_EQ(reader.join(), std::errc::operation_canceled);
     EXPECT_THROW(pair.client.write(ctx, "x"), std::system_error);
+    std::array<std::byte, 1> one{};
+    const std::span<std::byte> room[] = {one};
+    const std::span<const std::byte> data[] = {one};
+    EXPECT_THROW(pair.server.readv(ctx, room), std::system_error);
+    EXPECT_THROW(pair.client.writev(ctx, data), std::system_error);
+    EXPECT_THROW(pair.client.send_file(ctx, 0, 0, 1), std::system_error);
+    const weft::context living = weft::context::background();
+    pair.client.writev(living, data);
+    EXPECT_EQ(pair.server.readv(living, room), 1u);
   });
 }
 
