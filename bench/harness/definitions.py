@@ -288,6 +288,15 @@ WORKLOADS = [
         args={"tasks": 2, "work-us": 200, "repeat": 300}, quick={"repeat": 20}, procs=(2,), min_procs=2,
         notes={"raw": "threads that never sleep, one atomic counter"}),
     Workload(
+        "loops", "parallel", "parallel loops", "loops",
+        what="loops without a grain: a million iterations of 10 ns; 2000 of 0 to 20 us, the long ones last; 1000 of 1 ns; a sum of four million",
+        limit="the number of Ps; for the loop of a microsecond, starting nobody",
+        metrics=[Metric("even_speedup", "loop of 1 M x 10 ns, speed-up", "x", "higher"),
+                 Metric("uneven_speedup", "loop of 2000 x 0 to 20 us, speed-up", "x", "higher"),
+                 Metric("short_ns", "loop of 1000 x 1 ns", "ns"),
+                 Metric("reduce_speedup", "sum of 4 M, speed-up", "x", "higher")],
+        args={"repeat": 20}, quick={"repeat": 2}, procs=(2,), min_procs=2),
+    Workload(
         "half", "parallel", "spawn 500 us, compute 500 us, join", "half",
         what="one task is started, its parent computes as long, then joins: does the other core take the task?",
         limit="the wake-up of a core: about 1.9",

@@ -8,6 +8,7 @@
 #include "weft/error.h"
 #include "weft/go.h"
 #include "weft/group.h"
+#include "weft/parallel.h"
 #include "weft/runtime.h"
 #include "weft/select.h"
 #include "weft/sync.h"

@@ -183,5 +183,12 @@ void use(weft::chan<int> c, weft::chan<int>::receiver in, weft::chan<int>::sende
   // case: on_default_without_select
   // says: ignoring return value of
   weft::on_default();
+  // case: parallel_for_takes_nothing
+  // says: weft::parallel_for: the function must be callable with an index
+  weft::parallel_for(0, 10, [] {});
+  // case: parallel_reduce_of_something_else
+  // says: weft::parallel_reduce: T must be copyable
+  weft::parallel_reduce(0, 10, std::string(), [](std::size_t) { return Fixed(); },
+                        [](std::string one, std::string) { return one; });
   // end
 }
