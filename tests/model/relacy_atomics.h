@@ -41,6 +41,7 @@ struct Faithful {
   static constexpr rl::memory_order kLoadAcquire = rl::mo_acquire;
   static constexpr bool kFences = true;         // full_fence() is one
   static constexpr bool kAtomicCas = true;      // else: compare, then store
+  static constexpr bool kAtomicExchange = true;  // else: load, then store
   static constexpr bool kOrderedCas = true;     // else: every read-modify-write is relaxed
   static constexpr std::uint64_t kIgnored = 0;  // bits that a CAS does not compare
 };
@@ -62,10 +63,10 @@ class RelacyAtom {
   void store_release(T v, Where at = Where::current()) { value_.store(v, Mutation::kStoreRelease, info(at)); }
   void store_seq_cst(T v, Where at = Where::current()) { value_.store(v, rl::mo_seq_cst, info(at)); }
 
-  T exchange_relaxed(T v, Where at = Where::current()) { return value_.exchange(v, rl::mo_relaxed, info(at)); }
-  T exchange_acquire(T v, Where at = Where::current()) { return value_.exchange(v, rmw(rl::mo_acquire), info(at)); }
-  T exchange_acq_rel(T v, Where at = Where::current()) { return value_.exchange(v, rmw(rl::mo_acq_rel), info(at)); }
-  T exchange_seq_cst(T v, Where at = Where::current()) { return value_.exchange(v, rmw(rl::mo_seq_cst), info(at)); }
+  T exchange_relaxed(T v, Where at = Where::current()) { return exchange(v, rl::mo_relaxed, at); }
+  T exchange_acquire(T v, Where at = Where::current()) { return exchange(v, rmw(rl::mo_acquire), at); }
+  T exchange_acq_rel(T v, Where at = Where::current()) { return exchange(v, rmw(rl::mo_acq_rel), at); }
+  T exchange_seq_cst(T v, Where at = Where::current()) { return exchange(v, rmw(rl::mo_seq_cst), at); }
 
   bool cas_relaxed(T& expected, T desired, Where at = Where::current()) {
     return cas(expected, desired, rl::mo_relaxed, at);
@@ -103,6 +104,15 @@ class RelacyAtom {
   static rl::debug_info info(const Where& at) { return {"", at.file_name(), at.line()}; }
   static constexpr rl::memory_order rmw(rl::memory_order order) {
     return Mutation::kOrderedCas ? order : rl::mo_relaxed;
+  }
+
+  T exchange(T v, rl::memory_order order, const Where& at) {
+    if constexpr (!Mutation::kAtomicExchange) {
+      const T seen = value_.load(rl::mo_acquire, info(at));
+      value_.store(v, rl::mo_release, info(at));
+      return seen;
+    }
+    return value_.exchange(v, order, info(at));
   }
 
   bool cas(T& expected, T desired, rl::memory_order order, const Where& at) {
@@ -150,6 +160,9 @@ struct WithoutAcquire : Faithful {
 };
 struct WithoutAtomicCas : Faithful {
   static constexpr bool kAtomicCas = false;
+};
+struct WithoutAtomicExchange : Faithful {
+  static constexpr bool kAtomicExchange = false;
 };
 struct WithoutOrderedCas : Faithful {
   static constexpr bool kOrderedCas = false;
