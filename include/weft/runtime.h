@@ -13,7 +13,7 @@
 // The runtime: one per process, started at first use.
 namespace weft {
 
-enum class policy_kind { classic, global, batch };
+enum class policy_kind { classic, global, batch, matrix };
 
 // The environment overrides these: WEFT_MAXPROCS, WEFT_POLICY, WEFT_STACK_SIZE, WEFT_MAX_THREADS, ...
 struct options {

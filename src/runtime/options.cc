@@ -86,11 +86,12 @@ class Parser {
   Parsed parse() {
     Settings& out = parsed_.settings;
     read_number("WEFT_MAXPROCS", 1, 1024, "", out.maxprocs);
-    read("WEFT_POLICY", "one of classic, global, batch", out.policy,
+    read("WEFT_POLICY", "one of classic, global, batch, matrix", out.policy,
          [](std::string_view text) -> std::optional<PolicyName> {
            if (text == "classic") return PolicyName::kClassic;
            if (text == "global") return PolicyName::kGlobal;
            if (text == "batch") return PolicyName::kBatch;
+           if (text == "matrix") return PolicyName::kMatrix;
            return std::nullopt;
          });
     read("WEFT_STACK_SIZE",

@@ -17,7 +17,7 @@
 //   Numbers   plain base 10: no sign, no space, no 0x, no exponent, no overflow.
 namespace weft::runtime {
 
-enum class PolicyName { kClassic, kGlobal, kBatch };
+enum class PolicyName { kClassic, kGlobal, kBatch, kMatrix };
 
 // A debugging aid that draws random numbers; without a seed the runtime takes one and prints it.
 struct Seeded {
@@ -43,7 +43,7 @@ struct DebugSettings {
 // What the environment says; nullopt: the variable is not set.
 struct Settings {
   std::optional<int> maxprocs;            // WEFT_MAXPROCS    1..1024
-  std::optional<PolicyName> policy;       // WEFT_POLICY      classic | global | batch
+  std::optional<PolicyName> policy;       // WEFT_POLICY      classic | global | batch | matrix
   std::optional<std::size_t> stack_size;  // WEFT_STACK_SIZE  bytes, 16K..1G; not yet rounded to pages
   std::optional<bool> preempt;            // WEFT_PREEMPT     on | off
   std::optional<int> preempt_signal;      // WEFT_PREEMPT_SIGNAL  1..64

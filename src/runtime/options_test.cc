@@ -125,7 +125,7 @@ TEST(Options, message_names_variable_value_and_what_is_accepted) {
             "weft: WEFT_MAXPROCS=\"1000000\" cannot be used; accepted: a number from 1 to 1024, written in "
             "base 10");
   EXPECT_EQ(error_of("WEFT_POLICY", "Classic"),
-            "weft: WEFT_POLICY=\"Classic\" cannot be used; accepted: one of classic, global, batch");
+            "weft: WEFT_POLICY=\"Classic\" cannot be used; accepted: one of classic, global, batch, matrix");
   EXPECT_EQ(error_of("WEFT_SLICE", ""),
             "weft: WEFT_SLICE=\"\" cannot be used; accepted: a number of milliseconds from 1 to 10000, "
             "written in base 10");
@@ -141,10 +141,11 @@ TEST(Options, megabyte_values_are_cut_in_the_message) {
       << "long, but a number in range";
 }
 
-TEST(Options, policy_takes_the_three_names_only) {
+TEST(Options, policy_takes_the_four_names_only) {
   EXPECT_EQ(parse({{"WEFT_POLICY", "classic"}}).settings.policy, PolicyName::kClassic);
   EXPECT_EQ(parse({{"WEFT_POLICY", "global"}}).settings.policy, PolicyName::kGlobal);
   EXPECT_EQ(parse({{"WEFT_POLICY", "batch"}}).settings.policy, PolicyName::kBatch);
+  EXPECT_EQ(parse({{"WEFT_POLICY", "matrix"}}).settings.policy, PolicyName::kMatrix);
   for (const char* bad : {"", "CLASSIC", "classic ", "classics", "glob", "1", "global,batch"})
     error_of("WEFT_POLICY", bad);
 }

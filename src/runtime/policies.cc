@@ -2,6 +2,7 @@
 #include "runtime/policies.h"
 
 #include <stdexcept>
+#include <string>
 
 #include "policy/classic.h"
 #include "policy/global.h"
@@ -20,8 +21,10 @@ sched::Policy& policy_of(policy_kind kind) {
     case policy_kind::classic: return *in_place_of_classic;
     case policy_kind::global:  return global;
     case policy_kind::batch:   break;
+    case policy_kind::matrix:  break;
   }
-  throw std::invalid_argument("weft: the policy 'batch' is not available in this version; use classic or global");
+  throw std::invalid_argument(std::string("weft: the policy '") + (kind == policy_kind::batch ? "batch" : "matrix") +
+                              "' is not available in this version; use classic or global");
 }
 
 policy_kind kind_of(const sched::Policy& policy) noexcept {

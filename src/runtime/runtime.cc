@@ -66,6 +66,7 @@ policy_kind kind_of(runtime::PolicyName name) {
     case runtime::PolicyName::kClassic: return policy_kind::classic;
     case runtime::PolicyName::kGlobal:  return policy_kind::global;
     case runtime::PolicyName::kBatch:   return policy_kind::batch;
+    case runtime::PolicyName::kMatrix:  return policy_kind::matrix;
   }
   return policy_kind::classic;
 }
@@ -278,7 +279,7 @@ namespace detail {
 void apply_options(const options& wanted) {
   if (wanted.maxprocs != 0) require_valid_maxprocs(wanted.maxprocs);
   if (!scheduler.started.load_acquire()) {                                 // pairs: started
-    if (wanted.policy == policy_kind::batch) runtime::policy_of(wanted.policy);  // throws: not available
+    runtime::policy_of(wanted.policy);  // throws if it is not available
     {
       std::lock_guard guard(start_lock);
       if (!scheduler.started.load_acquire()) {  // pairs: started

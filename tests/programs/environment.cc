@@ -84,7 +84,7 @@ std::vector<int> usable_cpus() {
 // check: first-stderr weft: WEFT_MAXPROCS="99999999999999999999" cannot be used; .*
 // check: run WEFT_POLICY=fast --case=show
 // check: exit 2
-// check: first-stderr weft: WEFT_POLICY="fast" cannot be used; accepted: one of classic, global, batch
+// check: first-stderr weft: WEFT_POLICY="fast" cannot be used; accepted: one of classic, global, batch, matrix
 // check: run WEFT_POLICY=Classic --case=show
 // check: exit 2
 // check: first-stderr weft: WEFT_POLICY="Classic" cannot be used; .*
