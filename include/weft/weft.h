@@ -12,5 +12,6 @@
 #include "weft/runtime.h"
 #include "weft/select.h"
 #include "weft/sync.h"
+#include "weft/task_force.h"
 #include "weft/time.h"
 #include "weft/wait_any.h"

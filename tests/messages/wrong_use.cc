@@ -16,13 +16,13 @@ struct Fixed {  // cannot be moved
 
 void use(weft::chan<int> c, weft::chan<int>::receiver in, weft::chan<int>::sender out, weft::task<int>& number,
          weft::task<void>& nothing, weft::future<int>& later, weft::selector& s, weft::group& group,
-         weft::wait_group& waited, weft::once_flag& once, weft::single_flight<int, std::string>& flights,
-         std::unique_ptr<int> own);
+         weft::wait_group& waited, weft::task_force& force, weft::once_flag& once,
+         weft::single_flight<int, std::string>& flights, std::unique_ptr<int> own);
 
 void use(weft::chan<int> c, weft::chan<int>::receiver in, weft::chan<int>::sender out, weft::task<int>& number,
          weft::task<void>& nothing, weft::future<int>& later, weft::selector& s, weft::group& group,
-         weft::wait_group& waited, weft::once_flag& once, weft::single_flight<int, std::string>& flights,
-         std::unique_ptr<int> own) {
+         weft::wait_group& waited, weft::task_force& force, weft::once_flag& once,
+         weft::single_flight<int, std::string>& flights, std::unique_ptr<int> own) {
   // case: on_recv_handler_takes_the_element
   // says: weft::on_recv: the handler must be callable with one std::optional<T>
   weft::select(weft::on_recv(c, [](int) {}));
@@ -132,6 +132,9 @@ void use(weft::chan<int> c, weft::chan<int>::receiver in, weft::chan<int>::sende
   // says: weft::wait_group::go: the function must be callable without arguments, and copied or moved in
   auto owner = [own = std::move(own)] {};
   waited.go(owner);
+  // case: task_force_go
+  // says: weft::task_force::go: the function must be callable without arguments
+  force.go([](int) {});
   // case: group_go
   // says: weft::group::go: the function must be callable without arguments or with one const weft::context&
   group.go([](int) {});
