@@ -55,6 +55,7 @@ constexpr int kIdleRoundsBeforeSleep = 5;
 constexpr std::int64_t kRetakeIdleCallNs = 10'000'000;  // for a P in a call that no work waits for
 constexpr std::int64_t kFollowLimitsNs = 1'000'000'000;
 constexpr std::size_t kTrimStep = 4096;
+constexpr std::int64_t kTrimIntervalNs = 2'500'000'000;
 constexpr std::int64_t kTrimPauseNs = 1'000'000;  // a million stacks go back to the system in two seconds
 
 os::Note doorbell;
@@ -313,7 +314,7 @@ class Sysmon {
       trimming_ = scheduler.stacks.trim(kTrimStep);
       return;
     }
-    if (now - trimmed_ns_ < sched::settings.trim_interval_ns) return;
+    if (now - trimmed_ns_ < kTrimIntervalNs) return;
     trimmed_ns_ = now;
     trimming_ = scheduler.stacks.trim(kTrimStep);
     if (!trimming_) scheduler.stacks.begin_trim_interval();

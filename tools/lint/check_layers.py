@@ -24,7 +24,7 @@ import tree as lint
 # The one support file that is a part of the runtime: a policy for the tests of the seam.
 SEAM_POLICY = "tests/support/round_robin.cc"
 RANK = {"base": 0, "arch": 1, "os": 1, "trace": 2, "sched": 3, "policy": 4, "service": 4, "api": 5, "runtime": 6}
-ROOMS = {"queue": 0, "rule": 0, "bias": 1, "timer": 2, "model": 3, "memory": 4, "frames": 4, "state": 5, "tracing": 6,
+ROOMS = {"queue": 0, "rule": 1, "bias": 1, "timer": 2, "model": 3, "memory": 4, "frames": 4, "state": 5, "tracing": 6,
          "core": 7, "wait": 8, "world": 9, "observe": 9}
 # The switch, blocking calls, leases and preemption: each begins where another ends.
 CORE = {"core/dispatch", "core/handoff", "core/lease", "core/preempt"}

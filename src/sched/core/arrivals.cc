@@ -6,6 +6,8 @@
 #include "base/delay_site.h"
 #include "os/clock.h"
 #include "sched/core/machines.h"
+#include "sched/rule/brief_sleepers.h"
+#include "sched/rule/wake_rule.h"
 #include "sched/state/apart.h"
 #include "sched/state/processor_work.h"
 #include "sched/state/spawn.h"
@@ -15,15 +17,12 @@
 namespace weft::sched {
 namespace {
 
-// --- rule R.5: does this goroutine compute on after waking others? ---
+// --- rule R5: does this goroutine compute on after waking others? ---
 
 __attribute__((noinline)) bool look_closer(Processor& p, Goroutine* g) noexcept {
   const std::uint32_t watch = p.watch.load_relaxed();
   if (watch != 0) p.watch.store_relaxed(0);  // a bit set meanwhile is lost, and set again at the next occasion
-  if (watch & kWatchCaughtAged) {
-    g->habits.long_runner = kLongRunnerMax;
-    g->habits.watched = 1;
-  }
+  if (watch & kWatchCaughtAged) g->habits.note_caught();
   if (g->ready_at == 0) g->ready_at = os::ticks();
   return g->habits.watched != 0;
 }
@@ -47,11 +46,10 @@ inline void place(Processor& p, Runnable runnable, Why why) noexcept {
   const Place place = policy().ready(p, runnable, why, known);
   if (place == Place::kOffered) {
     wake_for_queued_work(&p);
-  } else if (WEFT_UNLIKELY(view.idle() > 0 && view.spinning() == 0) && place == Place::kNext) {
-    // A P is idle and no M spins, so no M would look into the slot (W2 in idle_word.h counts on a spinner). A waker
-    // that is known to run briefly (a ticker) is not worth a wake.
+  } else if (WEFT_UNLIKELY(rule::lacks_spinner(view)) && place == Place::kNext) {
+    // R1: no M would look into the slot. A waker that is known to run briefly (a ticker) is not worth a wake.
     const Goroutine* g = os::current_g();
-    if (g == nullptr || g->habits.short_runner < kShortRunner) wake_one(&p);
+    if (g == nullptr || !g->habits.runs_briefly()) wake_one(&p);
   }
 }
 
@@ -62,7 +60,7 @@ inline bool put_into_slot(Processor& p, Goroutine* woken) noexcept {
   const IdleView view = scheduler.idle.look();
   if (WEFT_UNLIKELY(!view.quiet())) {
     const Goroutine* waker = os::current_g();
-    if (waker == nullptr || (view.idle() > 0 && view.spinning() == 0)) return false;
+    if (waker == nullptr || rule::lacks_spinner(view)) return false;
     if ((p.watch.load_relaxed() | waker->habits.watched) != 0) return false;
   }
   p.slot.put(Runnable(woken));
@@ -172,17 +170,14 @@ static void collect_sleepers(const DueSleepers& sleepers, RunnableList& out) noe
 bool place_sleepers(Processor& p, const DueSleepers& sleepers) noexcept {
   RunnableList woken;
   collect_sleepers(sleepers, woken);
-  constexpr std::uint64_t kBriefTogetherUs = 200;  // a measured run is now and then three times the usual one
   const std::size_t count = woken.size();
-  std::uint64_t all_us = count / 2;  // each takes half a microsecond at least
+  BriefSleepers together(count);
   while (const Runnable sleeper = woken.pop()) {
-    const std::uint32_t run_us = sleeper.goroutine()->runs_between_sleeps;
-    all_us += run_us;
-    const bool is_brief = count == 1 && run_us < kBriefUs;
+    const bool is_brief = together.add(sleeper.goroutine()->runs_between_sleeps);
     policy().ready(p, sleeper, Why::kTimer, is_brief ? Known::kRunsBriefly : Known::kNothing);
   }
   if (WEFT_UNLIKELY(!scheduler.inject.empty()) && place_injected_beside(p, count)) return false;
-  return all_us < kBriefTogetherUs;
+  return together.suit_one_thread();
 }
 
 void submit(Runnable record) noexcept {
@@ -218,11 +213,17 @@ void inject_sleepers(const DueSleepers& sleepers) noexcept {
   inject(woken);
 }
 
-// The passive spinner is suppressed, because its last steals were worthless. Only a backlog that costs more than a wake
-// is worth another try: 128 goroutines, or long_us of work.
-static bool worth_another_try(const Processor& p) noexcept {
-  const std::uint64_t backlog = policy().load(p).offered + scheduler.inject.size();
-  return backlog >= 128 || backlog * p.average_ns.load_relaxed() >= std::uint64_t{settings.long_us} * 1000;
+// R8: the passive spinner is suppressed. Is the work of p (null: of a thread without a P) worth a wake?
+static bool may_recall(const Processor* p, IdleView view) noexcept {
+  // While another P is busy, a P that has retreated is recalled only for work that sharing does not slow down.
+  const std::int64_t apart_ns = scheduler.passive_apart_ns.load_relaxed();
+  if (apart_ns != 0 && view.idle() + 1 < maxprocs()) {
+    if (p == nullptr || !outweighs_sharing(*p) || os::now_ns() < apart_ns) return false;
+    scheduler.passive_apart_ns.store_relaxed(0);  // recalled; a wake-up for a timer leaves the value alone
+    return true;
+  }
+  if (p == nullptr) return true;
+  return rule::worth_recalling({policy().load(*p).offered + scheduler.inject.size(), p->average_ns.load_relaxed()});
 }
 
 void wake_for_queued_work(Processor* p) noexcept {
@@ -233,20 +234,12 @@ void wake_for_queued_work(Processor* p) noexcept {
 
 void wake_beside_idle(Processor* p, IdleView view) noexcept {
   WEFT_DELAY_SITE("submit.before_wake");
-  if (view.passive()) {
-    if (view.suppressed()) {
-      // While another P is busy, a P that has retreated is called back only for work that sharing does not slow down.
-      const std::int64_t apart_ns = scheduler.passive_apart_ns.load_relaxed();
-      if (apart_ns != 0 && view.idle() + 1 < maxprocs()) {
-        if (p == nullptr || !outweighs_sharing(*p) || os::now_ns() < apart_ns) return;
-        scheduler.passive_apart_ns.store_relaxed(0);  // called back; a wake-up for a timer leaves the value alone
-      } else if (p != nullptr && !worth_another_try(*p)) {
-        return;
-      }
-    }
-    wake_passive(p);
-  } else if (view.idle() > 0 && view.spinning() == 0) {
-    wake_one(p);
+  switch (rule::whom_to_wake(view)) {
+    case rule::Wake::kPassive:
+      if (!view.suppressed() || may_recall(p, view)) wake_passive(p);
+      return;
+    case rule::Wake::kOne: return wake_one(p);
+    case rule::Wake::kNone: return;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "sched/core/attention.h"
 #include "sched/core/dispatch.h"
 #include "sched/core/machines.h"
+#include "sched/core/idle_machine.h"
 #include "sched/core/search.h"
 #include "sched/model/hooks.h"
 #include "sched/state/scheduler.h"

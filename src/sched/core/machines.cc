@@ -14,6 +14,7 @@
 #include "sched/bias/machine_owners.h"
 #include "sched/model/hooks.h"
 #include "sched/rule/call_habit.h"
+#include "sched/rule/wake_rule.h"
 #include "sched/state/network_watch.h"
 #include "sched/state/next_timer.h"
 #include "sched/state/processor_work.h"
@@ -50,9 +51,7 @@ Machine* new_machine_locked(bool by_timer) noexcept {
     scheduler.free_machines = m->free_next;
     m->g0_sp = nullptr;
     m->must_exit = false;
-    m->fruitless = m->suppressions = 0;
-    m->suppressed_until_ns = 0;
-    m->stole_at = 0;
+    m->thief = ThiefRecord();
     m->handed = Runnable();
     m->placement.store_relaxed(Placement::kAwake);
     m->hold.word.store_relaxed(0);
@@ -316,11 +315,9 @@ void make_idle(Processor& p) noexcept {
   scheduler.idle.push(p.id, false, maxprocs());
   base::full_fence();  // pairs: submit.retire
   if (work_exists(nullptr)) {
-    const IdleView view = scheduler.idle.look();
-    if (view.passive())
-      wake_passive(nullptr);
-    else if (view.spinning() == 0)
-      wake_one(nullptr);
+    const rule::Wake wake = rule::whom_to_wake(scheduler.idle.look());
+    if (wake == rule::Wake::kPassive) wake_passive(nullptr);
+    if (wake == rule::Wake::kOne) wake_one(nullptr);
   }
 }
 

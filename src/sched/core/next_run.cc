@@ -30,7 +30,7 @@ void sample_average(Processor& p, std::uint32_t dispatches) noexcept {
   p.average_ns.store_relaxed(static_cast<std::uint32_t>(std::min<std::uint64_t>(average, UINT32_MAX / 4)));
 }
 
-// Rule R.5 (does a waker compute on?): the next wake-up here will be sampled, and an idle P is woken for what waits.
+// Rule R5 (does a waker compute on?): the next wake-up here will be sampled, and an idle P is woken for what waits.
 void look_at_idle_processors(Processor& p) noexcept {
   if (scheduler.idle.look().quiet()) return;
   p.watch.fetch_or_relaxed(kWatchSample);

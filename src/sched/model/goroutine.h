@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "sched/model/status.h"
 #include "sched/queue/runnable.h"
+#include "sched/rule/run_habits.h"
 #include "trace/emit.h"
 #include "weft/detail/holder_hint.h"
 
@@ -53,10 +54,6 @@ enum GFlags : std::uint8_t {
   kGExits = 32,     // this_goroutine::exit() unwinds its stack
   kGBlocks = 64,    // blocks its thread in calls that it does not announce (lease.h)
 };
-// A shorter run is brief. To wake another thread for it, which would come in between, costs half of that.
-inline constexpr std::uint32_t kBriefUs = 50;
-inline constexpr std::uint8_t kShortRunner = 2;  // so many brief runs in a row: the next one is expected to be brief
-inline constexpr std::uint8_t kLongRunnerMax = 4;
 inline constexpr std::uint8_t kGSlowSwitch = kGLocked | kGUnguarded | kGBlocks;
 // Added to no_preempt for each call of user code that the runtime makes with one of its locks held.
 inline constexpr std::uint32_t kLockHeld = 1u << 16;
@@ -72,14 +69,7 @@ struct alignas(base::kCacheLine) Goroutine {
   std::uint8_t flags = 0;
   WaitReason wait_reason = WaitReason::kNone;
   std::uint16_t last_p = 0;
-  struct Habits {                  // what it did so far, to predict what it will do; cleared in one store
-    std::uint8_t long_runner = 0;  // rule R.5 (long runners): if > 1, it computes on after waking others
-    std::uint8_t short_runner = 0;
-    std::uint8_t watched = 0;
-    std::uint8_t long_calls = 0;  // predicts whether its next blocking call will be long (call_habit.h)
-    std::uint8_t plain_calls = 0;  // the same for calls that it does not announce (lease.h)
-    std::uint8_t spare[3] = {};
-  } habits;
+  RunHabits habits;
   std::uint64_t id = 0;
 
   // Second line: waiting, identity.

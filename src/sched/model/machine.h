@@ -13,6 +13,7 @@
 #include "sched/bias/lock_owner.h"
 #include "sched/model/hold_word.h"
 #include "sched/queue/runnable.h"
+#include "sched/rule/thief_record.h"
 
 // M: an operating-system thread. It runs goroutines while it holds a P and has work; it searches for work on its own
 // stack (g0).
@@ -77,10 +78,7 @@ struct alignas(base::kCacheLine) Machine {
   bool spinning = false;
   bool must_exit = false;
   bool brief = false;              // the work it found last was a few sleepers that run briefly
-  std::uint32_t fruitless = 0;     // rule R.4 (thieves are judged): steals in a row that were not worth it
-  std::uint32_t suppressions = 0;  // how often in a row it was suppressed for that
-  std::int64_t suppressed_until_ns = 0;
-  std::uint64_t stole_at = 0;      // ticks of the last steal, without those in barriers; 0: its work was not stolen
+  ThiefRecord thief;               // rule R4: was stealing worth it?
   std::uint32_t call_count = 0;
   std::uint32_t nested_calls = 0;
   std::uint64_t call_word = 0;  // the P's word while in a call

@@ -30,7 +30,7 @@ enum Attention : std::uint32_t {
   kAttentionRetreat = 4,  // sharing costs too much: give the work to another P (retreat.h)
 };
 
-// Rule R.5 (long runners), on the P's side: what the next ready() here should do about its waker.
+// Rule R5 (long runners; rule/run_habits.h), on the P's side: what the next ready() here should do about its waker.
 enum Watch : std::uint32_t {
   kWatchSample = 1,      // time-stamp it
   kWatchCaughtAged = 2,  // a thief found work waiting in this P's slot while the P's goroutine computed

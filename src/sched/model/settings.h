@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "sched/rule/wake_rule.h"
+
 // What the environment and tests choose, before the scheduler starts; only the slice changes later.
 namespace weft::sched {
 
@@ -12,17 +14,12 @@ enum class Leases : std::uint8_t { kNever, kLearned, kAlways };
 enum class Retreats : std::uint8_t { kNever, kMeasured, kAlways };
 
 struct Settings {
-  std::uint32_t spin_us = 20;       // a spinner looks actively so long before it sleeps (A28: mostly passive spinning)
-  std::uint32_t productive_us = 5;  // R.4 (thieves are judged): a steal that gave less work was not worth it
-  std::uint32_t long_us = 10;       // R.5 (long runners): computing on for longer after waking another marks one
-  std::int64_t passive_first_ns = 50'000;
-  std::int64_t passive_limit_ns = 4'000'000;
+  // A spinner looks actively so long before it sleeps (A28: mostly passive spinning).
+  std::uint32_t spin_us = rule::kSpinUs;
   std::uint32_t prompt_threads_per_p = 4;  // A55 (paced thread creation): k; beyond k * maxprocs, by timer
   std::int64_t thread_interval_ns = 1'000'000;
   std::uint32_t max_threads = 10'000;  // with so many, work waits in queues
-  std::int64_t idle_thread_exit_ns = 10'000'000'000;
   std::int64_t slice_ns = 10'000'000;
-  std::int64_t trim_interval_ns = 2'500'000'000;
   bool preempt = true;
   bool preempt_always = false;      // tests: give way at every check
   bool wake_on_last_p = false;      // A53 (wake where it last ran): WEFT_DEBUG=wake_place=last

@@ -38,11 +38,11 @@ struct IdleView {
                                  kOneVersion = 1ull << kVersionShift;
 
   // No P is idle and no M spins: the common case under load, found by one test.
-  bool quiet() const noexcept { return (bits & (kOneVersion - 1)) == 0; }
-  std::uint32_t idle() const noexcept { return static_cast<std::uint32_t>((bits >> kIdleShift) & kFieldMask); }
-  std::uint32_t spinning() const noexcept { return static_cast<std::uint32_t>((bits >> kSpinShift) & kFieldMask); }
-  bool passive() const noexcept { return (bits & kPassive) != 0; }
-  bool suppressed() const noexcept { return (bits & kSuppressed) != 0; }
+  constexpr bool quiet() const noexcept { return (bits & (kOneVersion - 1)) == 0; }
+  constexpr std::uint32_t idle() const noexcept { return static_cast<std::uint32_t>((bits >> kIdleShift) & kFieldMask); }
+  constexpr std::uint32_t spinning() const noexcept { return static_cast<std::uint32_t>((bits >> kSpinShift) & kFieldMask); }
+  constexpr bool passive() const noexcept { return (bits & kPassive) != 0; }
+  constexpr bool suppressed() const noexcept { return (bits & kSuppressed) != 0; }
   std::int32_t head() const noexcept { return static_cast<std::int32_t>(bits & kHeadMask) - 1; }
 };
 

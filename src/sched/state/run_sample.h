@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "sched/model/goroutine.h"
 
-// Rule R.5 (long runners): a goroutine that computes on after waking another keeps the woken one waiting in its P's
+// Rule R5 (long runners; rule/run_habits.h): a goroutine that computes on after waking another keeps the woken one waiting in its P's
 // slot. So wakers are sampled now and then: arrivals.cc opens the sample when the goroutine wakes another one, and the
 // goroutine closes it when it leaves its P.
 namespace weft::sched {

@@ -28,11 +28,10 @@
 //               S3 At most `maxprocs` Ms spin.
 //               S4 If there is runnable work and an idle P, then some M spins (perhaps asleep with a short timer) or
 //                  has been woken. Exception: the work is a few sleepers that are known to run briefly, on a P that is
-//                  running them (search.cc). There sysmon is the bound.
-//   Waking      Rule R (idle_word.h W2, search.cc): waking a core costs 20-50 us. So two goroutines that talk to each
-//               other on one P wake no other core, a thief that finds only crumbs sleeps longer, and a goroutine that
-//               computes on after waking another is recognised. The price is a bound instead of immediacy:
-//               Settings::passive_limit_ns.
+//                  running them (rule R7). There sysmon is the bound.
+//   Waking      Rule R (rule/wake_rule.h): waking a core costs 20-50 us. So two goroutines that talk to each other on
+//               one P wake no other core, a thief that finds only crumbs sleeps longer, and a goroutine that computes on
+//               after waking another is recognised. The price is a bound instead of immediacy: rule::kPassiveLimitNs.
 namespace weft::sched {
 
 // An M that sleeps until timers are due. A thread that adds a timer that is due before until_ns interrupts the M.

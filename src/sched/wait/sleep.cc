@@ -29,7 +29,7 @@ void note_run_between_sleeps(const Processor& p, Goroutine* g) noexcept {
                                    ? (static_cast<std::uint32_t>(now) - g->runs_between_sleeps) / os::ticks_per_us()
                                    : average_run_us(p, now);
   g->runs_between_sleeps = static_cast<std::uint32_t>(std::min<std::uint64_t>(ran_us, UINT32_MAX));
-  g->habits.short_runner = ran_us < kBriefUs ? kShortRunner : 0;
+  g->habits.note_run_before_sleep(ran_us);
 }
 
 void sleep_on(Processor* p, std::int64_t deadline_ns) noexcept {
