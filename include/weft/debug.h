@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <initializer_list>
-#include <string_view>
-#include <utility>
+#include <filesystem>
+#include <iosfwd>
 
-// Seeing inside a running program.
-namespace weft {
+#include "weft/labels.h"
 
-namespace detail {
-struct label_set;
-}
+// Seeing inside a running program. Profiles are in pprof's format, gzipped: `go tool pprof FILE` and other tools read
+// them.
+namespace weft::debug {
 
-// Names the work that the goroutine (or plain thread) does from here to the end of the scope: labels{{"user", name}}.
-// Scopes nest: an inner one adds its labels, or gives new values to old keys. A goroutine starts with the labels of the
-// one that started it. Profiles, dumps and traces show them.
-struct labels {
-  labels(std::initializer_list<std::pair<std::string_view, std::string_view>> pairs);
-  ~labels();
-  labels(const labels&) = delete;
-  labels& operator=(const labels&) = delete;
+// Samples where threads compute, `hz` times (1 to 10,000) per second of each thread's CPU time. Also WEFT_CPUPROFILE=FILE.
+// Uses SIGPROF. Throws logic_error if a profile is being taken or the program handles that signal itself, and
+// std::system_error if the file cannot be written.
+void start_cpu_profile(const std::filesystem::path& file, int hz = 100);
+// Writes the file. Throws std::system_error if that fails, logic_error if nothing was started.
+void stop_cpu_profile();
 
- private:
-  const detail::label_set* outer_;
+enum class profile {
+  goroutine,  // every goroutine's stack, now
+  block,      // where goroutines wait, and how long
+  mutex,      // what holders of locks do while others wait
+  thread,     // every thread, and what it runs
+  leak,       // goroutines that nothing can wake any more
 };
+// Stops the world for the moment that it takes to look.
+void write_profile(profile kind, std::ostream& out);
 
-}  // namespace weft
+}  // namespace weft::debug

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Everything but net, io, trace and testing.
+// Everything but debug, net, io, trace and testing.
 #include "weft/chan.h"
 #include "weft/context.h"
-#include "weft/debug.h"
 #include "weft/error.h"
 #include "weft/go.h"
 #include "weft/group.h"
+#include "weft/labels.h"
 #include "weft/parallel.h"
 #include "weft/runtime.h"
 #include "weft/select.h"

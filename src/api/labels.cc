@@ -9,7 +9,7 @@
 #include "sched/model/goroutine.h"
 #include "sched/state/goroutine_labels.h"
 #include "sched/tracing/trace_points.h"
-#include "weft/debug.h"
+#include "weft/labels.h"
 
 namespace weft {
 namespace {

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <system_error>
 
+#include "api/sample_signal.h"
 #include "api/start.h"
 #include "os/keep_errno.h"
 #include "sched/tracing/trace_points.h"
@@ -45,11 +46,6 @@ std::uint64_t begin_task(std::string_view name, std::uint64_t parent) {
   return id;
 }
 
-void on_sample(int, siginfo_t*, void* context) {
-  const os::KeepErrno keep;
-  sched::trace_cpu_sample(context);
-}
-
 void on_signal(int) {
   const os::KeepErrno keep;
   request_snapshot();
@@ -76,16 +72,8 @@ bool enabled() noexcept { return recording(); }
 
 void sample_cpu(int per_second) {
   if (per_second < 0 || per_second > 10'000) throw logic_error("weft: trace::sample_cpu: expected 0 to 10000 a second");
-  struct sigaction action{}, present{};
-  sigaction(SIGPROF, nullptr, &present);
-  const bool is_ours = (present.sa_flags & SA_SIGINFO) != 0 && present.sa_sigaction == on_sample;
-  if (!is_ours && ((present.sa_flags & SA_SIGINFO) != 0 || present.sa_handler != SIG_DFL))
-    throw logic_error("weft: trace::sample_cpu: the program handles SIGPROF itself; only one of the two can have it");
-  action.sa_sigaction = on_sample;
-  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-  sigemptyset(&action.sa_mask);
-  if (!is_ours && per_second > 0 && sigaction(SIGPROF, &action, nullptr) != 0) fail(errno, "cannot handle SIGPROF");
-  if (const int error = ask([per_second] { return set_sampling(per_second, SIGPROF); }); error != 0)
+  if (per_second > 0) api::handle_sample_signal("trace::sample_cpu");
+  if (const int error = ask([per_second] { return set_sampling(per_second, api::sample_signal()); }); error != 0)
     fail(error, "CPU samples cannot be taken");
 }
 

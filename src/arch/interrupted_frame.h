@@ -21,6 +21,15 @@ inline InterruptedFrame interrupted_frame(const void* ucontext) noexcept {
 #endif
 }
 
+inline const void* interrupted_stack_pointer(const void* ucontext) noexcept {
+  const auto& machine = static_cast<const ucontext_t*>(ucontext)->uc_mcontext;
+#if defined(__x86_64__)
+  return reinterpret_cast<const void*>(machine.gregs[REG_RSP]);
+#else
+  return reinterpret_cast<const void*>(machine.sp);
+#endif
+}
+
 // The vector registers of the interrupted code, where the kernel saves them outside ucontext_t; null: they are in it.
 struct SavedVectors {
   const void* begin;

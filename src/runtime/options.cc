@@ -105,11 +105,12 @@ class Parser {
     read_number("WEFT_PREEMPT_SIGNAL", 1, 64, "", out.preempt_signal);
     read_number("WEFT_SLICE", 1, 10'000, " of milliseconds", out.slice_ms);
     read_number("WEFT_SCHEDTRACE", 1, 3'600'000, " of milliseconds", out.schedtrace_ms);
-    read("WEFT_TRACE", "the path of a file to write, of 1 to 4095 bytes", out.trace_path,
-         [](std::string_view text) -> std::optional<std::string> {
-           if (text.empty() || text.size() >= PATH_MAX) return std::nullopt;
-           return std::string(text);
-         });
+    const auto parse_path = [](std::string_view text) -> std::optional<std::string> {
+      if (text.empty() || text.size() >= PATH_MAX) return std::nullopt;
+      return std::string(text);
+    };
+    read("WEFT_TRACE", "the path of a file to write, of 1 to 4095 bytes", out.trace_path, parse_path);
+    read("WEFT_CPUPROFILE", "the path of a file to write, of 1 to 4095 bytes", out.cpu_profile_path, parse_path);
     read_number("WEFT_MAX_THREADS", 4, 1'000'000, "", out.max_threads);
     read_debug();
     return std::move(parsed_);

@@ -50,6 +50,7 @@ struct Settings {
   std::optional<int> slice_ms;            // WEFT_SLICE       1..10000
   std::optional<int> schedtrace_ms;       // WEFT_SCHEDTRACE  1..3600000
   std::optional<std::string> trace_path;  // WEFT_TRACE; %p: the process id
+  std::optional<std::string> cpu_profile_path;  // WEFT_CPUPROFILE; %p: the process id
   std::optional<int> max_threads;         // WEFT_MAX_THREADS 4..1000000
   DebugSettings debug;                    // WEFT_DEBUG       key[=value],...
 };

@@ -42,6 +42,7 @@
 #include "service/sysmon.h"
 #include "service/thread_mutex_watch.h"
 #include "trace/collector.h"
+#include "weft/debug.h"
 #include "weft/error.h"
 #include "weft/go.h"
 
@@ -78,8 +79,11 @@ void require_valid_maxprocs(int n) {
 
 // --- process end and fork ---
 
+void end_cpu_profile() noexcept;
+
 void stop_at_exit() {
   if (getpid() != owner_pid || scheduler.exiting.load_acquire()) return;  // pairs: exiting
+  end_cpu_profile();
   sched::stop_the_world_for_exit(kExitLimitNs);
   service::let_report_end();
   sched::show_stacks_to_leak_checkers();
@@ -136,15 +140,43 @@ void set_up_tracing() {
   base::set_last_words([]() noexcept { trace::finish(trace::Ending::kCrash, kCrashTraceLimitNs); });
 }
 
-// %p stands for the process id. Without it, a process that starts others would find its trace overwritten by theirs.
-void trace_to(std::string path) {
+// %p stands for the process id. Without it, a process that starts others would find its file overwritten by theirs.
+std::string with_process_id(std::string path) {
   for (std::size_t at = 0; (at = path.find("%p", at)) != std::string::npos;)
     path.replace(at, 2, std::to_string(owner_pid));
+  return path;
+}
+
+void trace_to(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   const int error = fd < 0 ? errno : trace::start_file(fd);
   if (error != 0)
     base::fatal_exit(2, "weft: WEFT_TRACE=%s: cannot be written (%s); give the path of a file that can be",
                      runtime::quote_for_message(path).c_str(), std::strerror(error));
+}
+
+// --- CPU profile of the whole program ---
+
+bool profiles_cpu = false;
+
+void profile_cpu_to(const std::string& path) {
+  try {
+    debug::start_cpu_profile(path);
+    profiles_cpu = true;
+  } catch (const std::exception& error) {
+    base::fatal_exit(2, "weft: WEFT_CPUPROFILE=%s: %s", runtime::quote_for_message(path).c_str(), error.what());
+  }
+}
+
+void end_cpu_profile() noexcept {
+  if (!std::exchange(profiles_cpu, false)) return;
+  try {
+    debug::stop_cpu_profile();
+  } catch (const logic_error&) {
+    // The program has ended it by stop_cpu_profile().
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s (WEFT_CPUPROFILE)\n", error.what());
+  }
 }
 
 // --- start ---
@@ -262,7 +294,8 @@ void start_locked() {
                      "threads (ulimit -u, pids.max)",
                      std::strerror(errno));
   set_up_tracing();
-  if (environment.trace_path) trace_to(*environment.trace_path);
+  if (environment.trace_path) trace_to(with_process_id(*environment.trace_path));
+  if (environment.cpu_profile_path) profile_cpu_to(with_process_id(*environment.cpu_profile_path));
   std::atexit(stop_at_exit);
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <weft/debug.h>
-
 #include <atomic>
 #include <string>
 #include <vector>

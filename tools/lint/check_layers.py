@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Every include points down.
 
-  base  <  arch, os  <  trace  <  sched  <  policy, service  <  api  <  runtime
+  base  <  arch, os  <  trace  <  sched  <  policy, service, profile  <  api  <  runtime
 
 - A file of src/ includes its own layer and lower ones, by path from src/ ("os/clock.h"), never "../".
-- policy and service do not include each other; the services do not include one another either
+- policy, service and profile do not include each other; the services do not include one another either
   (netpoll_epoll.cc and netpoll.h are one service: the names share a beginning).
 - arch and os are of one rank: arrows between them may go one way only.
 - The rooms of src/sched have ranks of their own (ROOMS). A module is a header with its source; modules of one room do not
@@ -23,7 +23,7 @@ import tree as lint
 
 # The one support file that is a part of the runtime: a policy for the tests of the seam.
 SEAM_POLICY = "tests/support/round_robin.cc"
-RANK = {"base": 0, "arch": 1, "os": 1, "trace": 2, "sched": 3, "policy": 4, "service": 4, "api": 5, "runtime": 6}
+RANK = {"base": 0, "arch": 1, "os": 1, "trace": 2, "sched": 3, "policy": 4, "service": 4, "profile": 4, "api": 5, "runtime": 6}
 ROOMS = {"queue": 0, "rule": 1, "bias": 1, "timer": 2, "model": 3, "memory": 4, "frames": 4, "state": 5, "tracing": 6,
          "core": 7, "wait": 8, "world": 9, "observe": 9}
 # The switch, blocking calls, leases and preemption: each begins where another ends.

@@ -43,8 +43,7 @@ void destroy_locals(Goroutine* g) noexcept {
 
 void clear_details(Goroutine* g) noexcept {
   destroy_locals(g);
-  delete g->name;
-  g->name = nullptr;
+  delete hide_from_handlers(g->name);
   g->parent = 0;
   g->flags = static_cast<std::uint8_t>(g->flags & ~(kGDetails | kGIdle | kGExits));
 }
