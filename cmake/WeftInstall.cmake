@@ -14,8 +14,14 @@ string(STRIP "${WEFT_USER_FLAGS} ${WEFT_SANITIZE_FLAGS}" WEFT_USER_FLAGS)
 list(JOIN WEFT_PREEMPT_LOOPS_OPTIONS " " weft_env_loops)
 list(JOIN WEFT_EXPORTED_CHECKS " " weft_env_exports)
 function(weft_write_library_env file include library tools)
+  set(posix "")
+  if(WEFT_POSIX_LIBRARY)
+    cmake_path(GET library PARENT_PATH posix)
+    string(APPEND posix "/${WEFT_POSIX_LIBRARY}")
+  endif()
   weft_write_env("${file}" weft_version "${PROJECT_VERSION}" weft_compiler "${CMAKE_CXX_COMPILER_ID}"
     weft_flags "${WEFT_USER_FLAGS}" weft_link_flags "${weft_env_exports}" weft_include "${include}" weft_library "${library}"
+    weft_posix_library "${posix}"
     weft_tools "${tools}" weft_preempt_loops "${weft_env_loops}" weft_preempt_note "${WEFT_PREEMPT_NOTE}")
 endfunction()
 weft_write_library_env("${PROJECT_BINARY_DIR}/weft.env" "${PROJECT_SOURCE_DIR}/include"
@@ -39,7 +45,11 @@ set(weft_shared_targets "")
 if(TARGET weft_shared)
   set(weft_shared_targets weft_shared weft_preemptible_shared)
 endif()
-install(TARGETS weft weft_preemptible ${weft_shared_targets} EXPORT weft-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+set(weft_posix_targets weft_posix)
+if(WEFT_POSIX_LIBRARY)
+  list(APPEND weft_posix_targets weft_posix_calls)
+endif()
+install(TARGETS weft weft_preemptible ${weft_posix_targets} ${weft_shared_targets} EXPORT weft-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT weft-targets NAMESPACE weft:: DESTINATION "${weft_package_dir}" FILE "weft${weft_variant}-targets.cmake")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/weft" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
 
@@ -61,6 +71,10 @@ string(REGEX REPLACE "/$" "" WEFT_PC_PREFIX "${WEFT_PC_PREFIX}")
 set(WEFT_PC_NAME "weft${weft_variant}")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/weft.pc.in" "${weft_generated}/${WEFT_PC_NAME}.pc" @ONLY)
 install(FILES "${weft_generated}/${WEFT_PC_NAME}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+if(WEFT_POSIX_LIBRARY)
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/weft-posix.pc.in" "${weft_generated}/weft-posix${weft_variant}.pc" @ONLY)
+  install(FILES "${weft_generated}/weft-posix${weft_variant}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endif()
 
 # The command finds share/weft/weft.env beside its own bin/, whatever the other directories are called.
 string(REPLACE "${PROJECT_BINARY_DIR}" "WEFT_PREFIX/${CMAKE_INSTALL_LIBDIR}/weft" weft_env_loops "${weft_env_loops}")

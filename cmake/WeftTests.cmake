@@ -30,6 +30,7 @@
 #   // test-labels: qemu serial      qemu: also run under emulation; serial: never beside another test;
 #                                    no-asan, no-tsan: not in that build; no-trace: an example that is not traced, for it has too
 #                                    many events; any other word is a plain label
+#                                    posix: a program that is linked with weft::posix
 #                                    checks: compiled with preemption checks; left out where the compiler has none, and on
 #                                    other processors than x86-64 without the label qemu
 #   // test-timeout: 300             seconds (the default depends on the kind)
@@ -249,6 +250,9 @@ function(weft_program source kind)
   set(target ${kind}_${stem})
   add_executable(${target} "${source}")
   target_link_libraries(${target} PRIVATE weft weft_user_warnings)
+  if("posix" IN_LIST labels)
+    target_link_libraries(${target} PRIVATE weft_posix)
+  endif()
   if(kind STREQUAL "program")
     target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   endif()

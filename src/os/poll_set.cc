@@ -111,6 +111,18 @@ int PollSet::change(int fd, std::uint64_t token, bool level) noexcept {
   return epoll_ctl(set_, EPOLL_CTL_MOD, fd, &event) == 0 ? 0 : errno;
 }
 
+int PollSet::arm(int fd, std::uint64_t token, std::uint32_t events, bool known) noexcept {
+  const KeepErrno keep;
+  epoll_event event{};
+  event.events = events | EPOLLONESHOT;
+  event.data.u64 = token;
+  if (known) {
+    if (epoll_ctl(set_, EPOLL_CTL_MOD, fd, &event) == 0) return 0;
+    if (errno != ENOENT) return errno;
+  }
+  return epoll_ctl(set_, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
+}
+
 void PollSet::remove(int fd) noexcept {
   const KeepErrno keep;
   epoll_event ignored{};

@@ -37,6 +37,10 @@ class PollSet {
   // Watches by level or by edge from now on. What is ready at that moment is reported once more. 0 or an errno.
   int change(int fd, std::uint64_t token, bool level) noexcept;
 
+  // Reports the descriptor once for these events (epoll's bits), now or later. `known`: it may have been armed before;
+  // what add() watches is refused (EEXIST) if not. 0 or an errno.
+  int arm(int fd, std::uint64_t token, std::uint32_t events, bool known) noexcept;
+
   // What has happened by now: up to kBatch events.
   std::size_t look(PollEvent (&events)[kBatch]) noexcept;
   // Sleeps until something happens, the bell rings or the time has come. May return early with nothing.

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "service/netpoll.h"
 
+#include <unistd.h>
 #include <cerrno>
 #include <mutex>
 #include <new>
 
 #include "base/delay_site.h"
+#include "os/keep_errno.h"
 #include "sched/core/watcher.h"
 #include "sched/state/scheduler.h"
+#include "service/netpoll_number.h"
 
 namespace weft::service {
 
@@ -78,6 +81,7 @@ Descriptor* Netpoll::adopt(int fd, int& error, const char*& failed) noexcept {
     direction.gate.open(descriptor.sequence_);
   }
   descriptor.refs_.store_release(0);  // pairs: descriptor.refs
+  { const NumberClose no_longer_other_peoples(fd); }
   WEFT_DELAY_SITE("netpoll.before_add");
   scheduler.network.registered.fetch_add_seq_cst(1);  // pairs: network.registered (self)
   error = set_.add(fd, std::uint64_t{descriptor.sequence_} << 32 | descriptor.index_);
@@ -103,6 +107,32 @@ bool Netpoll::watch(Descriptor& descriptor, bool level) noexcept {
   return set_.change(descriptor.fd_, std::uint64_t{descriptor.sequence_} << 32 | descriptor.index_, level) == 0;
 }
 
+// Counts as one registered descriptor from then on, so that an M watches.
+bool Netpoll::start_numbers() noexcept {
+  if (WEFT_LIKELY(numbers_owner_.load_acquire() != 0)) return true;  // pairs: netpoll.numbers_owner
+  {
+    std::lock_guard guard(lock_);
+    if (numbers_owner_.load_relaxed() != 0) return true;
+    const char* failed = nullptr;
+    if (start_locked(failed) != 0) return false;
+    scheduler.network.registered.fetch_add_seq_cst(1);  // pairs: network.registered (self)
+    numbers_owner_.store_release(getpid());  // pairs: netpoll.numbers_owner
+  }
+  sched::network_registered();
+  return true;
+}
+
+bool Netpoll::is_own_process() const noexcept {
+  const std::int32_t owner = numbers_owner_.load_relaxed();
+  if (owner == 0) return false;
+  const os::KeepErrno keep;
+  return getpid() == owner;
+}
+
+bool Netpoll::arm_number(int fd, std::uint32_t events, bool known) noexcept {
+  return set_.arm(fd, static_cast<std::uint32_t>(fd) | kIsNumber, events, known) == 0;
+}
+
 void Netpoll::destroy(Descriptor& descriptor) noexcept {
   descriptor.close();
   give_entry(descriptor);
@@ -111,6 +141,10 @@ void Netpoll::destroy(Descriptor& descriptor) noexcept {
 void Netpoll::deliver(const os::PollEvent* events, std::size_t count, sched::RunnableList& ready) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     const auto index = static_cast<std::uint32_t>(events[i].token);
+    if (WEFT_UNLIKELY((index & kIsNumber) != 0)) {
+      notify_number(index & ~kIsNumber, ready);
+      continue;
+    }
     Descriptor* chunk = chunks_[index / kChunk].load_acquire();  // pairs: netpoll.chunks
     chunk[index % kChunk].notify(static_cast<std::uint32_t>(events[i].token >> 32), events[i].what, ready);
   }

@@ -26,6 +26,15 @@ class Netpoll final : public sched::WorkSource {
   // Closes the descriptor if need be, and gives its memory back.
   void destroy(Descriptor& descriptor) noexcept;
 
+  // For netpoll_number.h. False: the poller cannot be started.
+  bool start_numbers() noexcept;
+  // Reports the number once, for these events. `known`: it was armed before. False: the kernel does not watch it, or a
+  // descriptor of the table has it.
+  bool arm_number(int fd, std::uint32_t events, bool known) noexcept;
+  void forget_number(int fd) noexcept { set_.remove(fd); }
+  // False also before the start: then there is nothing to forget.
+  bool is_own_process() const noexcept;
+
   void look(sched::RunnableList& ready) noexcept override;
   void wait(std::int64_t deadline_ns, sched::RunnableList& ready) noexcept override;
   void interrupt() noexcept override { set_.ring(); }
@@ -35,6 +44,7 @@ class Netpoll final : public sched::WorkSource {
  private:
   friend class Descriptor;
   static constexpr std::uint32_t kChunk = 256, kChunks = 1u << 16;
+  static constexpr std::uint32_t kIsNumber = 1u << 31;  // of a token: no entry of the table, but a descriptor's number
 
   void unregister(Descriptor& descriptor) noexcept;
   bool watch(Descriptor& descriptor, bool level) noexcept;
@@ -47,6 +57,7 @@ class Netpoll final : public sched::WorkSource {
   os::RankedMutex<base::Rank::kDescriptor> lock_;  // over the members that follow
   Descriptor* free_ = nullptr;
   std::uint32_t made_ = 0;
+  base::Atom<std::int32_t> numbers_owner_{0};  // the process that has started them
   base::Atom<Descriptor*> chunks_[kChunks];
 };
 

@@ -8,6 +8,7 @@ command_build() {
     case $1 in
       -h | --help) help_for build && exit 0 ;;
       --preempt=*) set_preempt build "${1#--preempt=}" ;;
+      --posix) posix=on ;;
       -o)
         [[ -n ${2:-} ]] || bad_use build "-o needs a file name"
         output=$2

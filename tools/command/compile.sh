@@ -11,6 +11,26 @@ is_compiler_flag() {
 
 takes_value() { [[ $1 =~ ^-(o|I|D|U|L|l|x|T|u|z|isystem|include|imacros|iquote|idirafter|MF|MT|MQ|Xlinker|Xclang|Xassembler|Xpreprocessor|-param|arch|target)$ ]]; }
 
+# `--posix`: the C library's waiting calls park goroutines (docs/posix.md).
+posix=off
+
+# posix_flags FLAGS...: prints what links weft::posix; nothing, with a note, where it cannot be.
+posix_flags() {
+  local flag
+  [[ $posix == on ]] || return 0
+  for flag; do
+    case $flag in
+      -static | -static-pie) die "--posix needs a dynamically linked program, because it stands before the shared C library: leave out $flag" ;;
+      -shared) die "--posix is for programs: the libraries that they load need nothing" ;;
+    esac
+  done
+  if [[ -n ${weft_posix_library:-} ]]; then
+    printf '%s\n' -Wl,--whole-archive "$weft_posix_library" -Wl,--no-whole-archive -ldl
+  else
+    say "note: going on without --posix: ThreadSanitizer has to see these calls itself"
+  fi
+}
+
 # compile OUTPUT LINK? ARGUMENTS...: runs the compiler with weft's flags around the user's, which win.
 compile() {
   local output=$1 link=$2 tail=() checks='' shared='' argument arguments=()
@@ -32,6 +52,9 @@ compile() {
     fi
     tail+=(-pthread)
   elif [[ $link == yes ]]; then
+    local hooks
+    hooks=$(posix_flags "${arguments[@]}") || exit 1
+    [[ -z $hooks ]] || mapfile -t -O "${#tail[@]}" tail <<<"$hooks"
     tail+=("$weft_library" -pthread ${weft_link_flags:-})
   fi
   # shellcheck disable=SC2086  # CXX and the flags are lists
