@@ -10,6 +10,7 @@
 #include "os/keep_errno.h"
 #include "sched/core/handoff.h"
 #include "sched/core/preempt.h"
+#include "sched/core/thread_kept.h"
 #include "sched/frames/foreign_frames.h"
 #include "sched/frames/runtime_text.h"
 
@@ -66,13 +67,22 @@ bool is_goroutine_call(const void* caller) noexcept {
   return sched::knows_runtime_text() && !sched::in_runtime(reinterpret_cast<std::uintptr_t>(caller));
 }
 
+static bool may_wait_on_this_stack(const Goroutine* g) noexcept {
+  if (!is_on_stack_of(g) || g->no_preempt >= sched::kLockHeld) return false;
+  if (g->no_preempt > 0 && scheduler.world_stopping.load_relaxed()) return false;  // it may be the one that stops it
+  return !scheduler.exiting.load_relaxed() && gettid() == os::current_m()->tid;
+}
+
 bool may_wait_here() noexcept {
   const os::KeepErrno keep;
   const Goroutine* g = os::current_g();
-  if (!is_on_stack_of(g) || g->no_preempt >= sched::kLockHeld) return false;
-  if (g->no_preempt > 0 && scheduler.world_stopping.load_relaxed()) return false;  // it may be the one that stops it
-  if (scheduler.exiting.load_relaxed() || gettid() != os::current_m()->tid) return false;
-  return is_outside_handlers(g);
+  return may_wait_on_this_stack(g) && is_outside_handlers(g);
+}
+
+bool may_wait_with_locks() noexcept {
+  const os::KeepErrno keep;
+  const Goroutine* g = os::current_g();
+  return may_wait_on_this_stack(g) && sched::look_at_frames(g).may_give_way();
 }
 
 void enter_foreign_call() noexcept {
@@ -95,6 +105,18 @@ void leave_foreign_call() noexcept {
     sched::leave_call(true);
   }
 }
+
+void leave_foreign_call_on_thread() noexcept {
+  Machine* m = os::current_m();
+  if (m->nested_calls > 0) {
+    --m->nested_calls;
+    return;
+  }
+  const sched::ThreadKept kept(os::current_g(), true);
+  sched::leave_call();
+}
+
+bool keeps_thread() noexcept { return os::current_g()->lock_depth > 0; }
 
 ErrnoPlace::ErrnoPlace() noexcept : machine_(os::current_m()) {}
 

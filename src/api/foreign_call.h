@@ -22,11 +22,18 @@ bool is_goroutine_call(const void* caller) noexcept;
 // May switch: a goroutine that lost its P gets one. True: the caller may park. False: as said above.
 bool may_wait_here() noexcept;
 
+// The same for calls that the runtime itself may have caused: an allocator's lock. Always looks at the stack.
+bool may_wait_with_locks() noexcept;
+
 // The goroutine's P is up for others until leave_foreign_call(): the call in between may block. Within an announced
 // call it only counts. If the P is gone afterwards and another library's code is on the stack, the goroutine keeps its
 // thread.
 void enter_foreign_call() noexcept;
 void leave_foreign_call() noexcept;
+// The goroutine goes on on the thread that made the call.
+void leave_foreign_call_on_thread() noexcept;
+// Has the goroutine locked its thread?
+bool keeps_thread() noexcept;
 
 // errno and the caller's idea of where it is. Compilers keep the address of errno for the length of a function, also
 // across a call in which the goroutine has changed its thread. So a failure is written to both places: to this thread's

@@ -32,7 +32,12 @@ namespace weft::posix {
   function(fsync) function(fdatasync) function(flock)                                                                \
   function(waitpid) function(wait) function(wait3) function(wait4) function(waitid)                                  \
   function(getaddrinfo) function(getnameinfo) function(gethostbyname) function(gethostbyname2)                       \
-  function(gethostbyaddr) function(gethostbyname_r) function(gethostbyname2_r) function(gethostbyaddr_r)
+  function(gethostbyaddr) function(gethostbyname_r) function(gethostbyname2_r) function(gethostbyaddr_r) \
+  function(pthread_mutex_lock) function(pthread_mutex_trylock) function(pthread_mutex_timedlock)                     \
+  function(pthread_mutex_clocklock) function(pthread_mutex_unlock) function(pthread_cond_wait)                       \
+  function(pthread_cond_timedwait) function(pthread_cond_clockwait) function(pthread_rwlock_rdlock)                  \
+  function(pthread_rwlock_tryrdlock) function(pthread_rwlock_wrlock) function(pthread_rwlock_trywrlock)              \
+  function(sem_wait) function(sem_trywait) function(sem_timedwait) function(pthread_join)
 
 struct Real {
 #define WEFT_POSIX_MEMBER(name) decltype(&::name) name;

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -14,8 +16,10 @@
 #include <weft/weft.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstring>
 #include <ctime>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -375,6 +379,101 @@ WEFT_CASE(storm) {
     rings.wait();
     stop = true;
     group.wait();
+    return 0;
+  });
+  say("done");
+  return 0;
+}
+
+// Locks that know their owner belong to a thread, and goroutines change theirs wherever they wait.
+// check: run WEFT_MAXPROCS=1 --case=owned_locks_keep_the_thread
+// check: stdout ^done$
+// check: run WEFT_MAXPROCS=4 --case=owned_locks_keep_the_thread
+// check: stdout ^done$
+WEFT_CASE(owned_locks_keep_the_thread) {
+  weft::run([] {
+    for (const int type : {PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_NORMAL}) {
+      pthread_mutexattr_t attributes;
+      pthread_mutex_t mutex;
+      pthread_mutexattr_init(&attributes);
+      pthread_mutexattr_settype(&attributes, type);
+      pthread_mutex_init(&mutex, &attributes);
+      int shared = 0;
+      weft::wait_group group;
+      for (int i = 0; i < 20; ++i) {
+        group.go([&] {
+          for (int round = 0; round < 5; ++round) {
+            WEFT_EXPECT(pthread_mutex_lock(&mutex) == 0);
+            if (type == PTHREAD_MUTEX_RECURSIVE) WEFT_EXPECT(pthread_mutex_trylock(&mutex) == 0);
+            if (type == PTHREAD_MUTEX_ERRORCHECK) WEFT_EXPECT(pthread_mutex_lock(&mutex) == EDEADLK);
+            const int before = shared;
+            usleep(200);  // parks with the lock held
+            shared = before + 1;
+            if (type == PTHREAD_MUTEX_RECURSIVE) WEFT_EXPECT(pthread_mutex_unlock(&mutex) == 0);
+            WEFT_EXPECT(pthread_mutex_unlock(&mutex) == 0);
+          }
+        });
+      }
+      group.wait();
+      WEFT_EXPECT(shared == 100);
+      pthread_mutex_destroy(&mutex);
+      pthread_mutexattr_destroy(&attributes);
+    }
+    return 0;
+  });
+  say("done");
+  return 0;
+}
+
+// check: run WEFT_MAXPROCS=1 --case=waits_of_threads_stop_nobody
+// check: stdout ^done$
+// check: run WEFT_MAXPROCS=2 --case=waits_of_threads_stop_nobody
+// check: stdout ^done$
+WEFT_CASE(waits_of_threads_stop_nobody) {
+  weft::run([] {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int turn = 0;
+    weft::wait_group group;
+    for (int i = 0; i < 20; ++i) {
+      group.go([&, i] {
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return turn == i; });
+        ++turn;
+        changed.notify_all();
+      });
+    }
+    group.wait();
+    WEFT_EXPECT(turn == 20);
+    {
+      std::unique_lock lock(mutex);
+      WEFT_EXPECT(changed.wait_for(lock, 10ms) == std::cv_status::timeout);
+    }
+    sem_t semaphore;
+    sem_init(&semaphore, 0, 0);
+    auto posted = weft::spawn([&] { return sem_wait(&semaphore); });
+    for (int i = 0; i < 100; ++i) weft::this_goroutine::yield();
+    WEFT_EXPECT(sem_post(&semaphore) == 0 && posted.join() == 0);
+    timespec past{};
+    errno = 0;
+    WEFT_EXPECT(sem_timedwait(&semaphore, &past) == -1 && errno == ETIMEDOUT);
+    pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+    WEFT_EXPECT(pthread_rwlock_rdlock(&lock) == 0);
+    auto written = weft::spawn([&] {
+      const int result = pthread_rwlock_wrlock(&lock);
+      pthread_rwlock_unlock(&lock);
+      return result;
+    });
+    for (int i = 0; i < 100; ++i) weft::this_goroutine::yield();
+    WEFT_EXPECT(pthread_rwlock_unlock(&lock) == 0 && written.join() == 0);
+    std::atomic<bool> go{false};
+    std::thread plain([&] {
+      while (!go) usleep(100);
+    });
+    auto joined = weft::spawn([&] { plain.join(); });
+    for (int i = 0; i < 100; ++i) weft::this_goroutine::yield();
+    go = true;
+    joined.join();
     return 0;
   });
   say("done");
