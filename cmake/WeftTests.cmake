@@ -6,6 +6,7 @@
 #   tests/conformance/x_test.cc  conformance.x    GoogleTest, public headers and tests/support only
 #   tests/stress/x_test.cc     stress.x           the same
 #                              seam.NAME          both once more, with the policy of tests/support/round_robin.cc
+#   tests/tls/x_test.cc        tls.x              as conformance, linked with weft::tls
 #   tests/long/x_test.cc       long.x             the same, for `weft test --long`
 #   tests/programs/x.cc        program.x          a whole program; its `// check:` lines say how it must end
 #                              long.program.x     its `// check: long` runs, for `weft test --long`
@@ -312,6 +313,22 @@ if(WEFT_BUILD_TESTS)
     list(GET entry 2 source)
     weft_gtest("${source}" ${kind} ${name})
   endforeach()
+
+  # tests/tls: the component weft::tls, and a test that says so where it is left out.
+  if(TARGET weft_tls)
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/tls/*_test.cc")
+    foreach(source IN LISTS sources)
+      cmake_path(GET source STEM stem)
+      string(REGEX REPLACE "_test$" "" stem "${stem}")
+      weft_gtest("${source}" conformance tls.${stem})
+      if(TARGET test_tls_${stem})
+        target_link_libraries(test_tls_${stem} PRIVATE weft_tls)
+      endif()
+    endforeach()
+  else()
+    add_test(NAME tls COMMAND sh -c "echo 'skipped: weft::tls is left out here: apt-get install libssl-dev'; exit 77")
+    weft_finish_test(tls "" conformance 10)
+  endif()
 
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/programs/*.cc")
   # SQLite, zlib and OpenSSL of the system, where their headers are; a test that says so where they are not.
