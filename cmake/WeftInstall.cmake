@@ -14,6 +14,10 @@ string(STRIP "${WEFT_USER_FLAGS} ${WEFT_SANITIZE_FLAGS}" WEFT_USER_FLAGS)
 list(JOIN WEFT_PREEMPT_LOOPS_OPTIONS " " weft_env_loops)
 list(JOIN WEFT_EXPORTED_CHECKS " " weft_env_exports)
 function(weft_write_library_env file include library tools)
+  set(tls "")
+  if(TARGET weft_tls)
+    string(REGEX REPLACE "libweft([^/]*)$" "libweft_tls\\1" tls "${library}")
+  endif()
   set(posix "")
   if(WEFT_POSIX_LIBRARY)
     cmake_path(GET library PARENT_PATH posix)
@@ -21,7 +25,7 @@ function(weft_write_library_env file include library tools)
   endif()
   weft_write_env("${file}" weft_version "${PROJECT_VERSION}" weft_compiler "${CMAKE_CXX_COMPILER_ID}"
     weft_flags "${WEFT_USER_FLAGS}" weft_link_flags "${weft_env_exports}" weft_include "${include}" weft_library "${library}"
-    weft_posix_library "${posix}"
+    weft_posix_library "${posix}" weft_tls_library "${tls}"
     weft_tools "${tools}" weft_preempt_loops "${weft_env_loops}" weft_preempt_note "${WEFT_PREEMPT_NOTE}")
 endfunction()
 weft_write_library_env("${PROJECT_BINARY_DIR}/weft.env" "${PROJECT_SOURCE_DIR}/include"

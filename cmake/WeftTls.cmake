@@ -15,8 +15,12 @@ endif()
 file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/tls/*.cc")
 add_library(weft_tls STATIC ${sources})
 add_library(weft::tls ALIAS weft_tls)
-set_target_properties(weft_tls PROPERTIES EXPORT_NAME tls OUTPUT_NAME "weft_tls${WEFT_LIBRARY_SUFFIX}")
+if(NOT PROJECT_IS_TOP_LEVEL)
+  set_target_properties(weft_tls PROPERTIES EXCLUDE_FROM_ALL ON)
+endif()
+set_target_properties(weft_tls PROPERTIES EXPORT_NAME tls POSITION_INDEPENDENT_CODE ON OUTPUT_NAME "weft_tls${WEFT_LIBRARY_SUFFIX}")
 target_include_directories(weft_tls PRIVATE "${PROJECT_SOURCE_DIR}/src")
+target_compile_definitions(weft_tls INTERFACE WEFT_HAS_TLS=1)
 target_link_libraries(weft_tls PUBLIC weft OpenSSL::SSL OpenSSL::Crypto PRIVATE $<BUILD_INTERFACE:weft_warnings>)
 
 if(WEFT_INSTALL)
@@ -33,6 +37,7 @@ Description: TLS for weft
 Version: @PROJECT_VERSION@
 Requires: weft@weft_tls_variant@
 Requires.private: openssl >= 3
+Cflags: -DWEFT_HAS_TLS=1
 Libs: -lweft_tls@WEFT_LIBRARY_SUFFIX@ -lweft@WEFT_LIBRARY_SUFFIX@ -lssl -lcrypto
 ")
   install(FILES "${PROJECT_BINARY_DIR}/install-files/weft${weft_tls_variant}-tls.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

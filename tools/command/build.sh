@@ -9,6 +9,7 @@ command_build() {
       -h | --help) help_for build && exit 0 ;;
       --preempt=*) set_preempt build "${1#--preempt=}" ;;
       --posix) posix=on ;;
+      --tls) use_tls=yes ;;
       -o)
         [[ -n ${2:-} ]] || bad_use build "-o needs a file name"
         output=$2
@@ -49,6 +50,7 @@ command_build() {
   need_compiler build
   find_build_root
   need_library build "${flags[@]}"
+  need_tls build
   need_plugin build
   compile "$output" "$link" "${flags[@]}" "${inputs[@]}" || {
     blame_flags build "${flags[@]}"

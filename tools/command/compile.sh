@@ -55,10 +55,10 @@ compile() {
     local hooks
     hooks=$(posix_flags "${arguments[@]}") || exit 1
     [[ -z $hooks ]] || mapfile -t -O "${#tail[@]}" tail <<<"$hooks"
-    tail+=("$weft_library" -pthread ${weft_link_flags:-})
+    tail+=(${use_tls:+"$weft_tls_library"} "$weft_library" ${use_tls:+-lssl -lcrypto} -pthread ${weft_link_flags:-})
   fi
   # shellcheck disable=SC2086  # CXX and the flags are lists
-  $cxx -std=c++20 -O2 -g $weft_flags $shared $checks $preempt_flags -I"$weft_include" -pthread "${arguments[@]}" ${output:+-o "$output"} "${tail[@]}"
+  $cxx -std=c++20 -O2 -g $weft_flags ${use_tls:+-DWEFT_HAS_TLS=1} $shared $checks $preempt_flags -I"$weft_include" -pthread "${arguments[@]}" ${output:+-o "$output"} "${tail[@]}"
 }
 
 # Did the compiler refuse the flags rather than the program? Then that is bad use.

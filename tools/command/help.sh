@@ -5,25 +5,26 @@
 help_for() {
   case ${1:-} in
     run) cat <<'END'
-usage: weft run [--preempt=off|entry|loops] [--posix] [compiler flags] PROGRAM.cpp [arguments]
+usage: weft run [--preempt=off|entry|loops] [--posix] [--tls] [compiler flags] PROGRAM.cpp [arguments]
 
 Compiles PROGRAM.cpp with the right flags against weft, then runs it with the arguments; the exit status is the
 program's. An unchanged program is not compiled again. Compiler flags (-O3, -DNAME, -Idir, -Wall, -std=..., -f...,
 -m..., -l..., -g) may stand before the file; -fsanitize=address and -fsanitize=thread take a library built the same way.
---preempt and --posix: see 'weft help build'.
+--preempt, --posix and --tls: see 'weft help build'.
 
   weft run examples/hello.cpp
   weft run -O3 examples/tour.cpp --goroutines 100000
 END
       ;;
     build) cat <<'END'
-usage: weft build [--preempt=off|entry|loops] [--posix] [compiler flags] SOURCE.cpp [SOURCE.cpp ...] [-o OUTPUT]
+usage: weft build [--preempt=off|entry|loops] [--posix] [--tls] [compiler flags] SOURCE.cpp [SOURCE.cpp ...] [-o OUTPUT]
 
 Compiles and links the sources with weft. Options that weft does not know are passed on to the compiler (-c and -S
 work, too). Without -o the output is named after the first source. Functions are compiled with a check, at which a
 goroutine that has computed for long gives way (g++ on x86-64; --preempt=off leaves it out). With --preempt=loops, loops
 that call nothing get a check, too; that takes a plugin of the compiler, which weft builds.
 With --posix the waiting calls of other libraries (recv, poll, connect, sleep, ...) park the goroutine instead of its thread.
+With --tls the program may use <weft/tls.h>; it is linked with the system's OpenSSL (and WEFT_HAS_TLS is 1).
 With -shared the output is a library for programs built with weft. It has checks, too, and uses the program's runtime,
 because it has none of its own. A program that loads such a library (dlopen) is built with -rdynamic if the library
 calls weft.

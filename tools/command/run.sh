@@ -9,6 +9,7 @@ command_run() {
       -h | --help) help_for run && exit 0 ;;
       --preempt=*) set_preempt run "${1#--preempt=}" ;;
       --posix) posix=on ;;
+      --tls) use_tls=yes ;;
       -*)
         is_compiler_flag "$1" || bad_use run "unknown flag: $1"
         flags+=("$1")
@@ -32,13 +33,14 @@ command_run() {
   need_compiler run
   find_build_root
   need_library run "${flags[@]}"
+  need_tls run
   need_plugin run
 
   # One entry for each program and set of flags. It is fresh if the library and every file that was read are unchanged.
   local key entry state work status=0
-  key=$(printf '%s\0' "$(realpath -- "$program")" "$weft_library" "$cxx" "$preempt $preempt_flags $posix" "${flags[@]}" | sha256sum)
+  key=$(printf '%s\0' "$(realpath -- "$program")" "$weft_library" "$cxx" "$preempt $preempt_flags $posix $use_tls" "${flags[@]}" | sha256sum)
   entry=$build_root/run/${key:0:20}
-  state="$(stat -Lc '%n %Y %s' -- "$weft_library" "$(command -v -- "${cxx%% *}")") $weft_flags $preempt_flags"
+  state="$(stat -Lc '%n %Y %s' -- "$weft_library" ${use_tls:+"$weft_tls_library"} "$(command -v -- "${cxx%% *}")") $weft_flags $preempt_flags"
   if ! { [[ -x $entry/program && $(cat -- "$entry/state" 2>/dev/null) == "$state" ]] &&
     sha256sum --check --status -- "$entry/files" 2>/dev/null; }; then
     mkdir -p -- "$build_root/run"
