@@ -8,6 +8,8 @@
 //     --unread MS        how long a client may leave answers unread (30000)
 //     --grace MS         how long requests under way may take after SIGTERM (10000)
 //     --connections N    how many at a time (10000); more wait to be accepted
+//     --certificate FILE serves HTTPS with this certificate (PEM), where weft::tls is linked: `weft run --tls`
+//     --key FILE         and this key; without it, the key is in the same file
 //   http_server --self-test              talks to itself, then ends
 // check: run --self-test
 // check: stdout ^self-test passed$
@@ -15,6 +17,9 @@
 #include <weft/io.h>
 #include <weft/net.h>
 #include <weft/weft.h>
+#ifdef WEFT_HAS_TLS
+#include <weft/tls.h>
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -35,12 +40,14 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-void accept_all(http::Server& server, net::listener& listener, weft::wait_group& open) {
+// net::listener, or tls::listener for HTTPS.
+template <class Listener>
+void accept_all(http::Server& server, Listener& listener, weft::wait_group& open) {
   weft::counting_semaphore<> room(server.settings.connections);
   while (!server.stopping.cancelled()) {
     if (!room.try_acquire_for(100ms)) continue;
     std::error_code error;
-    net::conn socket = listener.accept(server.stopping, error);
+    auto socket = listener.accept(server.stopping, error);
     if (!socket) {
       room.release();
       if (!server.stopping.cancelled()) weft::this_goroutine::sleep_for(50ms);  // no descriptors left, say
@@ -60,9 +67,9 @@ void accept_all(http::Server& server, net::listener& listener, weft::wait_group&
   open.wait();
 }
 
-int serve(const http::Settings& settings, bool testing) {
+template <class Listener>
+int serve(Listener listener, const http::Settings& settings, bool testing) {
   weft::chan<int> stop = io::signals({SIGTERM, SIGINT});
-  net::listener listener = net::listen("tcp", settings.address);
   std::fprintf(stderr, "listening on %s\n", listener.address().to_string().c_str());
   const auto [ending, end] = weft::with_cancel(weft::context::background());
   const auto [stopping, stop_accepting] = weft::with_cancel(ending);
@@ -81,6 +88,20 @@ int serve(const http::Settings& settings, bool testing) {
   return 0;
 }
 
+int serve(const http::Settings& settings, bool testing) {
+  if (settings.certificate.empty()) return serve(net::listen("tcp", settings.address), settings, testing);
+#ifdef WEFT_HAS_TLS
+  weft::tls::config tls;
+  tls.certificate = settings.certificate;
+  tls.key = settings.key;
+  tls.alpn = {"http/1.1"};
+  return serve(weft::tls::listen("tcp", settings.address, tls), settings, testing);
+#else
+  std::fprintf(stderr, "http_server: HTTPS needs weft::tls: build it with `weft build --tls` or with CMake\n");
+  return 2;
+#endif
+}
+
 bool read_settings(int argc, char** argv, http::Settings& settings, bool& testing) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -93,6 +114,10 @@ bool read_settings(int argc, char** argv, http::Settings& settings, bool& testin
       return false;
     } else if (word == "--root") {
       settings.root = argv[i];
+    } else if (word == "--certificate") {
+      settings.certificate = argv[i];
+    } else if (word == "--key") {
+      settings.key = argv[i];
     } else {
       const auto number = http::number_after(argv[i], "", 1'000'000'000);
       if (!number) return false;
@@ -119,7 +144,8 @@ int main(int argc, char** argv) {
   bool testing = false;
   if (!read_settings(argc, argv, settings, testing)) {
     std::fprintf(stderr,
-                 "usage: http_server [--root DIR] [--idle|--slow|--unread|--grace MS] [--connections N] [ADDRESS]\n");
+                 "usage: http_server [--root DIR] [--idle|--slow|--unread|--grace MS] [--connections N]\n"
+                 "                   [--certificate FILE [--key FILE]] [ADDRESS]\n");
     return 2;
   }
   return weft::run([&] {

@@ -15,18 +15,24 @@
 #include "response.h"
 #include "server.h"
 
-// One client: reads requests, sends answers, and does not wait for it longer than the settings say.
+// One client: reads requests, sends answers, and does not wait for it longer than the settings say. Socket is net::conn,
+// or tls::conn for HTTPS.
 namespace http {
 
+template <class Socket>
 class Connection {
  public:
-  Connection(Server& server, weft::net::conn socket) : server_(server), socket_(std::move(socket)) {}
+  Connection(Server& server, Socket socket) : server_(server), socket_(std::move(socket)) {}
 
   void serve() {
-    if (!answer_all()) return;
+    if (!shake_hands() || !answer_all()) return;
     // Closing with bytes unread would reset the connection, and the client might never see what was said last.
     std::error_code error;
-    socket_.close_write();
+    try {
+      socket_.close_write();
+    } catch (const std::system_error&) {
+      return;  // the client has gone
+    }
     socket_.set_read_deadline(Clock::now() + std::chrono::seconds(1));
     for (std::size_t drained = 0; drained < (1u << 20);) {
       const std::size_t size = socket_.read(server_.ending, bytes(), error);
@@ -38,6 +44,19 @@ class Connection {
  private:
   enum class Phase { idle, head, body };
   using Clock = std::chrono::steady_clock;
+
+  // HTTPS: as long as a request may take. A client that is no TLS client, or trusts nobody, counts as refused.
+  bool shake_hands() {
+    if constexpr (requires(std::error_code& error) { socket_.handshake(server_.ending, error); }) {
+      std::error_code error;
+      socket_.set_deadline(Clock::now() + server_.settings.slow);
+      socket_.handshake(server_.ending, error);
+      socket_.set_deadline(Clock::time_point::max());
+      if (error) server_.refused.fetch_add(1, std::memory_order_relaxed);
+      return !error;
+    }
+    return true;
+  }
 
   std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(buffer_)); }
 
@@ -178,7 +197,7 @@ class Connection {
   }
 
   Server& server_;
-  weft::net::conn socket_;
+  Socket socket_;
   RequestParser parser_;
   std::string out_;
   std::optional<Phase> phase_;

@@ -10,7 +10,7 @@
 namespace http {
 
 struct Settings {
-  std::string address = "127.0.0.1:8080", root;
+  std::string address = "127.0.0.1:8080", root, certificate, key;
   std::chrono::milliseconds idle{60'000}, slow{10'000}, grace{10'000}, unread{30'000};
   long connections = 10000;
 };

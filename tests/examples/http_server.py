@@ -230,6 +230,60 @@ def serves_curl(program):
             equal(status("--data-binary", "@" + os.path.join(root, "blob"), server.url + "/echo"), b"413")
 
 
+def serves_https(program):
+    curl, openssl = tool("curl"), tool("openssl")
+    usage = subprocess.run([program, "--what"], capture_output=True, text=True, check=False).stderr
+    assert "--certificate" in usage, usage
+    with tempfile.TemporaryDirectory() as root:
+        def path(name):
+            return os.path.join(root, name)
+        run(openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+            "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", path("key"), "-out", path("pem"))
+        blob = os.urandom(3_000_000)
+        with open(path("blob"), "wb") as file:
+            file.write(blob)
+        secured = ("--certificate", path("pem"), "--key", path("key"))
+        refused = subprocess.run([program, *secured[:2], ANY], capture_output=True, text=True, check=False, timeout=PATIENCE)
+        if "needs weft::tls" in refused.stderr:
+            raise Skip("built without weft::tls (Debian: libssl-dev)")
+        assert refused.returncode == 1 and "no PEM key" in refused.stderr, refused
+        with Server(program, "--root", root, "--slow", "1000", *secured, ANY) as server:
+            url = server.url.replace("http:", "https:")
+            def fetch(*arguments):
+                return run(curl, "-sS", "--max-time", str(PATIENCE), "--cacert", path("pem"), *arguments)
+            def fails(code, *arguments):
+                done = subprocess.run([curl, "-sS", "--max-time", str(PATIENCE), *arguments], capture_output=True, check=False)
+                equal(done.returncode, code)
+            equal(fetch(url + "/plaintext", url + "/plaintext"), b"Hello, World!" * 2)
+            equal(fetch("--tls-max", "1.2", "-w", "%{http_version}", url + "/plaintext"), b"Hello, World!1.1")
+            equal(hashlib.sha256(fetch(url + "/files/blob")).hexdigest(), hashlib.sha256(blob).hexdigest())
+            equal(fetch("--data-binary", "@" + path("pem"), url + "/echo"), open(path("pem"), "rb").read())
+            fails(60, url + "/plaintext")  # who does not trust the certificate
+            fails(60, "--cacert", path("pem"), "--connect-to", "::127.0.0.1:%d" % server.address[1], "https://other.example/")
+            fails(35, "-k", "--tls-max", "1.1", "--ciphers", "ALL:@SECLEVEL=0", url + "/plaintext")
+            plain = subprocess.run([curl, "-sS", "--max-time", str(PATIENCE), server.url], capture_output=True, check=False)
+            assert plain.returncode != 0, plain
+            def shake(*arguments):
+                return subprocess.run([openssl, "s_client", "-connect", "%s:%d" % server.address, "-CAfile", path("pem"),
+                                       "-verify_return_error", "-servername", "localhost", "-brief", *arguments], input=b"",
+                                      capture_output=True, check=False, timeout=PATIENCE)
+            for version in ("-tls1_2", "-tls1_3"):
+                done = shake(version, "-alpn", "h2,http/1.1")
+                assert done.returncode == 0 and b"Verification: OK" in done.stderr, done
+            for wrong in (["-tls1_1"], ["-tls1"], ["-alpn", "h2"], ["-tls1_2", "-cipher", "NULL,aNULL:@SECLEVEL=0"]):
+                assert shake(*wrong).returncode != 0, wrong
+            # Garbage, silence and bytes that drip in are no reason to keep a connection.
+            for first in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff", b""):
+                with server.connect() as connection:
+                    connection.sendall(first)
+                    try:
+                        while connection.recv(4096):
+                            pass
+                    except ConnectionResetError:
+                        pass
+            equal(fetch(url + "/plaintext"), b"Hello, World!")
+
+
 def serves_ab(program):
     ab = tool("ab", "apache2-utils")
     with Server(program, ANY) as server:
@@ -280,5 +334,5 @@ def stands_behind_nginx(program):
 
 if __name__ == "__main__":
     main([answers_pipelined_requests_in_order, refuses_bad_requests_and_closes, answers_methods_and_paths, does_without_slow_clients,
-          survives_resets_and_a_flood, ends_gracefully, ends_in_time_whatever_is_under_way, serves_curl, serves_ab, serves_wrk,
+          survives_resets_and_a_flood, ends_gracefully, ends_in_time_whatever_is_under_way, serves_curl, serves_https, serves_ab, serves_wrk,
           stands_behind_nginx])
