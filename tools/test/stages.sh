@@ -89,8 +89,8 @@ need_test_tools() {
   if [[ " $* " == *' dev '* ]] && find_compiler && name=$(plugin_package) && [[ -n $name ]]; then
     want_if_known "$name" "the compiler plugin for preemption checks in loops"
   fi
-  # Clients from outside the project; a test says which part it skips without one. nginx is used if it is there, but not
-  # installed, because its package starts a server.
+  # Clients from outside the project; a test says which part it skips without one. nginx and redis-server are used if they
+  # are there, but not installed, because their packages start a server.
   if [[ " $* " == *' dev '* && ${WEFT_NO_INSTALL:-} != 1 ]]; then
     have curl || want_if_known curl "a client of the HTTP example"
     have ab || want_if_known apache2-utils "a client of the HTTP example"
