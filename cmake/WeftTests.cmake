@@ -287,7 +287,7 @@ endfunction()
 
 if(WEFT_BUILD_TESTS)
   set(weft_test_sources "")
-  foreach(layer base arch os trace sched policy service profile api runtime)
+  foreach(layer base arch os trace sched policy service profile api insight runtime)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${layer}/*_test.cc")
     foreach(source IN LISTS sources)
       cmake_path(GET source STEM stem)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <iosfwd>
+#include <memory>
+#include <string_view>
 
 #include "weft/labels.h"
 
@@ -25,5 +28,25 @@ enum class profile {
 };
 // Stops the world for the moment that it takes to look.
 void write_profile(profile kind, std::ostream& out);
+
+// Serves a page about the running program, /metrics for Prometheus, and /debug/pprof/ as Go does, from a thread of its
+// own: it answers when every processor is stuck. Also WEFT_DEBUG_ADDR=HOST:PORT. Destroying it stops it.
+class server {
+ public:
+  server() noexcept;
+  server(server&&) noexcept;
+  server& operator=(server&&) noexcept;
+  ~server();
+  std::uint16_t port() const noexcept;  // 0: it has stopped
+  void stop();
+
+ private:
+  friend server serve(std::string_view address);
+  struct state;
+  std::unique_ptr<state> state_;
+};
+// Port 0: a free one. An address that other machines reach demands a token, from WEFT_DEBUG_TOKEN or made up and printed.
+// Throws std::invalid_argument if the address is none, std::system_error if the system refuses it.
+[[nodiscard]] server serve(std::string_view address = "127.0.0.1:0");
 
 }  // namespace weft::debug

@@ -45,7 +45,7 @@ void api::begin_cpu_profile(int hz) {
     throw std::system_error(error, std::generic_category(), "weft: debug::start_cpu_profile: cannot take a profile");
 }
 
-std::string api::end_cpu_profile() {
+std::optional<profile::Profile> api::end_cpu_profile() {
   return blocking([] { return profile::stop_cpu_profile(); });
 }
 
@@ -64,7 +64,8 @@ void start_cpu_profile(const std::filesystem::path& file, int hz) {
 void stop_cpu_profile() {
   api::ensure_started();
   if (!profile_file.is_open()) throw logic_error("weft: debug::stop_cpu_profile: no profile was started");
-  const std::string encoded = api::end_cpu_profile();
+  const std::optional<weft::profile::Profile> taken = api::end_cpu_profile();
+  const std::string encoded = taken ? blocking([&] { return taken->encode(); }) : std::string();
   std::ofstream out = std::move(profile_file);
   profile_file = std::ofstream();
   errno = 0;

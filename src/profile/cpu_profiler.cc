@@ -61,8 +61,9 @@ void note_goroutine(CpuSample& sample, const sched::Goroutine* g) noexcept {
   if (const sched::Locals* locals = g->locals) sample.labels = locals->labels.share();
 }
 
+// By the unwind tables, from the user's and other libraries' code only: the scheduler's switches have no entries there.
 // The handler's own frames come first; the stack proper begins with the interrupted instruction.
-void walk_thread(CpuSample& sample, const void* pc) noexcept {
+void unwind(CpuSample& sample, const void* pc) noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(pc);
   if (sched::in_runtime(address) || os::is_unwinder_code(address, 0) || os::is_linker_code(address) ||
       !os::may_unwind_in_handler(os::thread_id()))
@@ -73,7 +74,7 @@ void walk_thread(CpuSample& sample, const void* pc) noexcept {
   const std::size_t count = os::capture_backtrace(all, CpuSample::kFrames, 0);
   void** const end = all + count;
   void** const begin = std::find(all, end, const_cast<void*>(pc));
-  if (begin == end) return;
+  if (static_cast<std::size_t>(end - begin) <= sample.count) return;
   sample.count = static_cast<std::size_t>(end - begin);
   std::copy(begin, end, sample.pcs);
 }
@@ -82,12 +83,13 @@ void walk(CpuSample& sample, const sched::Goroutine* g, const void* ucontext) no
   const arch::InterruptedFrame frame = arch::interrupted_frame(ucontext);
   sample.pcs[0] = const_cast<void*>(frame.pc);
   sample.count = 1;
-  if (g != nullptr) {
+  if (g != nullptr)
     sample.count = os::capture_from_frame_pointer(frame.pointer, frame.pc, g->stack_bottom, g, sample.pcs,
                                                   CpuSample::kFrames);
-  } else if (os::current_m() == nullptr && !arch::returns_from_handler(ucontext)) {
-    walk_thread(sample, frame.pc);
-  }
+#if defined(__x86_64__)  // elsewhere the way out of a signal handler is not certain (interrupted_frame.h)
+  const bool stands_well = g != nullptr ? g->no_preempt == 0 : os::current_m() == nullptr;
+  if (stands_well) unwind(sample, frame.pc);
+#endif
 }
 
 // --- the profiler ---
@@ -216,10 +218,7 @@ int start_cpu_profile(const CpuSetup& wanted, int per_second, int signal) {
   return profiler().start(per_second, signal);
 }
 
-std::string stop_cpu_profile() {
-  const std::optional<Profile> taken = profiler().stop();
-  return taken ? taken->encode() : std::string();
-}
+std::optional<Profile> stop_cpu_profile() { return profiler().stop(); }
 
 void take_cpu_sample(const void* ucontext, int overrun) noexcept {
   if (!active.load_acquire()) return;  // pairs: profile.active (self)

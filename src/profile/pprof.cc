@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "profile/pprof.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <unordered_map>
 
 #include "os/symbolizer.h"
 #include "profile/gzip.h"
-#include "sched/frames/runtime_text.h"
+#include "profile/shown_frames.h"
 
 namespace weft::profile {
 namespace {
@@ -96,7 +95,7 @@ class Code {
  private:
   std::uint64_t write_location(void* pc) {
     const os::Symbol symbol = os::symbolize(pc);
-    if (is_glue(symbol.function)) return 0;
+    if (is_glue(symbol)) return 0;
     const auto address = reinterpret_cast<std::uint64_t>(pc);
     const std::uint64_t id = ++last_location_;
     ProtoWriter line;
@@ -112,19 +111,8 @@ class Code {
     return id;
   }
 
-  // What calls closures: templates of weft's and the standard library's headers, compiled with the user's code.
-  static bool is_glue(const std::string& function) {
-    static constexpr std::string_view kGlue[] = {
-        "weft::detail::inline_entry", "weft::detail::boxed_entry", "weft::detail::run_and_destroy",
-        "weft::detail::run_and_delete", "weft::detail::call_last", "weft::detail::call_for", "weft::detail::owned_call",
-        "weft::detail::task_state", "weft::detail::main_closure", "weft::detail::bind", "std::__invoke", "std::invoke"};
-    const std::string name = short_name(function);
-    return std::ranges::any_of(kGlue, [&](std::string_view glue) { return name.starts_with(glue); });
-  }
-
   std::uint64_t function(const os::Symbol& symbol) {
-    std::string name = symbol.function;
-    if (name.empty()) name = "[" + symbol.module.substr(symbol.module.find_last_of('/') + 1) + "]";
+    const std::string name = name_of(symbol);
     const auto [found, is_new] = functions_.try_emplace(name + '\0' + symbol.file, functions_.size() + 1);
     if (is_new) {
       ProtoWriter one;
@@ -145,17 +133,6 @@ class Code {
   std::uint64_t last_location_ = 0;
 };
 
-// Without the scheduler's own frames: inside, all but the function that the user has called; outside, those that start a
-// goroutine.
-std::pair<std::size_t, std::size_t> shown_part(const std::vector<void*>& stack) {
-  const auto is_runtime = [&](std::size_t i) { return sched::in_runtime(reinterpret_cast<std::uintptr_t>(stack[i])); };
-  std::size_t begin = 0, end = stack.size();
-  while (end > 0 && is_runtime(end - 1)) --end;
-  if (end == 0) return {0, stack.size()};  // the scheduler itself computes
-  while (begin + 1 < end && is_runtime(begin) && is_runtime(begin + 1)) ++begin;
-  return {begin, end};
-}
-
 ProtoWriter value_type(StringTable& strings, const ValueType& type) {
   ProtoWriter one;
   one.number(1, strings.index(type.type));
@@ -164,49 +141,6 @@ ProtoWriter value_type(StringTable& strings, const ValueType& type) {
 }
 
 }  // namespace
-
-// Parameters and template arguments go; "{lambda(int)#1}" becomes "{lambda#1}"; what precedes the name goes with them.
-std::string short_name(const std::string& function) {
-  std::string name;
-  int depth = 0;
-  const bool is_anonymous_operator = function.find("operator()") != std::string::npos;
-  for (std::size_t i = 0; i < function.size(); ++i) {
-    const std::string_view rest = std::string_view(function).substr(i);
-    if (depth == 0) {
-      if (rest.starts_with("operator()")) {
-        name += "operator()", i += 9;
-        continue;
-      }
-      if (rest.starts_with("(anonymous namespace)")) {
-        name += "(anonymous namespace)", i += 20;
-        continue;
-      }
-      if (rest.starts_with("operator") && rest.size() > 8 && (rest[8] == '<' || rest[8] == '>' || rest[8] == '-')) {
-        const std::size_t end = rest.find('(');
-        name += rest.substr(0, end), i += (end == std::string_view::npos ? rest.size() : end) - 1;
-        continue;
-      }
-    }
-    if (function[i] == '<' || function[i] == '(') {
-      ++depth;
-    } else if ((function[i] == '>' || function[i] == ')') && depth > 0) {
-      --depth;
-    } else if (depth == 0) {
-      name += function[i];
-    }
-  }
-  if (name.ends_with(" const")) name.resize(name.size() - 6);
-  if (is_anonymous_operator && name.ends_with("::operator()")) name.resize(name.size() - 12);
-  // The return type of a template's instance; "operator new" and "(anonymous namespace)" keep their spaces.
-  for (std::size_t space; (space = name.find(' ')) != std::string::npos && !name.starts_with("operator ");) {
-    const std::size_t inside = name.find("(anonymous namespace)");
-    const std::size_t conversion = name.find("operator ");
-    if (inside != std::string::npos && space == inside + 10) break;
-    if (conversion != std::string::npos && space >= conversion) break;
-    name.erase(0, space + 1);
-  }
-  return name.empty() ? function : name;
-}
 
 void Profile::add(const SampleKey& key, const std::vector<std::int64_t>& values) {
   const bool is_full = samples_.size() >= kMaxSamples && !samples_.contains(key);

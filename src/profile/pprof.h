@@ -51,7 +51,4 @@ class Profile {
   Samples samples_;
 };
 
-// "f<…>(int) const" -> "f": what a person looks for in a list. Exposed for tests.
-std::string short_name(const std::string& function);
-
 }  // namespace weft::profile

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "profile/gzip.h"
+#include "profile/shown_frames.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "os/symbolizer.h"
-#include "profile/pprof.h"
+#include "profile/shown_frames.h"
 #include "sched/state/spawn.h"
 
 namespace weft::profile {

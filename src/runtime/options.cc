@@ -111,6 +111,12 @@ class Parser {
     };
     read("WEFT_TRACE", "the path of a file to write, of 1 to 4095 bytes", out.trace_path, parse_path);
     read("WEFT_CPUPROFILE", "the path of a file to write, of 1 to 4095 bytes", out.cpu_profile_path, parse_path);
+    read("WEFT_DEBUG_ADDR", "an address HOST:PORT, such as 127.0.0.1:6060", out.debug_address,
+         [](std::string_view text) -> std::optional<std::string> {
+           if (text.find(':') == std::string_view::npos || text.size() > 100) return std::nullopt;
+           return std::string(text);
+         });
+    if (const char* token = look_up("WEFT_DEBUG_TOKEN")) out.debug_token = token;
     read_number("WEFT_MAX_THREADS", 4, 1'000'000, "", out.max_threads);
     read_debug();
     return std::move(parsed_);

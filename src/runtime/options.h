@@ -51,6 +51,8 @@ struct Settings {
   std::optional<int> schedtrace_ms;       // WEFT_SCHEDTRACE  1..3600000
   std::optional<std::string> trace_path;  // WEFT_TRACE; %p: the process id
   std::optional<std::string> cpu_profile_path;  // WEFT_CPUPROFILE; %p: the process id
+  std::optional<std::string> debug_address;     // WEFT_DEBUG_ADDR host:port
+  std::optional<std::string> debug_token;       // WEFT_DEBUG_TOKEN; read by insight/server.cc
   std::optional<int> max_threads;         // WEFT_MAX_THREADS 4..1000000
   DebugSettings debug;                    // WEFT_DEBUG       key[=value],...
 };

@@ -61,7 +61,7 @@ TEST(Options, empty_environment_sets_nothing) {
   ASSERT_TRUE(parsed.ok());
   EXPECT_TRUE(parsed.warnings.empty());
   const Settings& s = parsed.settings;
-  EXPECT_FALSE(s.maxprocs || s.policy || s.stack_size || s.preempt || s.slice_ms || s.schedtrace_ms || s.trace_path || s.cpu_profile_path ||
+  EXPECT_FALSE(s.maxprocs || s.policy || s.stack_size || s.preempt || s.slice_ms || s.schedtrace_ms || s.trace_path || s.cpu_profile_path || s.debug_address ||
                s.max_threads);
   EXPECT_FALSE(s.debug.randsched.on || s.debug.starve.on || s.debug.buggify || s.debug.spin_us);
 }
@@ -75,6 +75,7 @@ TEST(Options, all_variables_are_read) {
                                {"WEFT_SCHEDTRACE", "1000"},
                                {"WEFT_TRACE", "out dir/trace.out"},
                                {"WEFT_CPUPROFILE", "cpu.pb.gz"},
+                               {"WEFT_DEBUG_ADDR", "127.0.0.1:6060"},
                                {"WEFT_MAX_THREADS", "500"},
                                {"WEFT_DEBUG", "randsched=7,starve,buggify=0,spin_us=50"}});
   ASSERT_TRUE(parsed.ok()) << parsed.error;
@@ -88,6 +89,7 @@ TEST(Options, all_variables_are_read) {
   EXPECT_EQ(s.schedtrace_ms, 1000);
   EXPECT_EQ(s.trace_path, "out dir/trace.out");
   EXPECT_EQ(s.cpu_profile_path, "cpu.pb.gz");
+  EXPECT_EQ(s.debug_address, "127.0.0.1:6060");
   EXPECT_EQ(s.max_threads, 500);
   EXPECT_TRUE(s.debug.randsched.on);
   EXPECT_EQ(s.debug.randsched.seed, 7u);
@@ -135,7 +137,7 @@ TEST(Options, message_names_variable_value_and_what_is_accepted) {
 
 TEST(Options, megabyte_values_are_cut_in_the_message) {
   for (const char* name : {"WEFT_MAXPROCS", "WEFT_POLICY", "WEFT_STACK_SIZE", "WEFT_PREEMPT", "WEFT_SLICE",
-                           "WEFT_SCHEDTRACE", "WEFT_TRACE", "WEFT_CPUPROFILE", "WEFT_MAX_THREADS"}) {
+                           "WEFT_SCHEDTRACE", "WEFT_TRACE", "WEFT_CPUPROFILE", "WEFT_DEBUG_ADDR", "WEFT_MAX_THREADS"}) {
     const std::string error = error_of(name, std::string(1 << 20, '4'));
     EXPECT_NE(error.find("=\"" + std::string(60, '4') + "\"... (1048576 bytes)"), std::string::npos) << error;
   }

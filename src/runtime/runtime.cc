@@ -179,6 +179,17 @@ void end_cpu_profile() noexcept {
   }
 }
 
+// --- debug server ---
+
+void serve_on(const std::string& address) {
+  try {
+    static const auto* server = new debug::server(debug::serve(address));  // for the rest of the process's life
+    static_cast<void>(server);
+  } catch (const std::exception& error) {
+    base::fatal_exit(2, "weft: WEFT_DEBUG_ADDR=%s: %s", runtime::quote_for_message(address).c_str(), error.what());
+  }
+}
+
 // --- start ---
 
 void refuse_second_copy() {
@@ -295,6 +306,7 @@ void start_locked() {
                      std::strerror(errno));
   set_up_tracing();
   if (environment.trace_path) trace_to(with_process_id(*environment.trace_path));
+  if (environment.debug_address) serve_on(*environment.debug_address);
   if (environment.cpu_profile_path) profile_cpu_to(with_process_id(*environment.cpu_profile_path));
   std::atexit(stop_at_exit);
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

@@ -46,7 +46,7 @@ TEST(VariableNames, what_is_like_nothing_gets_a_name_all_the_same_and_stays_one_
 
 TEST(VariableNames, variables_of_weft_and_of_its_tools_are_no_typos) {
   EXPECT_TRUE(parse({"WEFT_MAXPROCS", "WEFT_POLICY", "WEFT_STACK_SIZE", "WEFT_PREEMPT", "WEFT_PREEMPT_SIGNAL",
-                     "WEFT_SLICE", "WEFT_SCHEDTRACE", "WEFT_TRACE", "WEFT_CPUPROFILE", "WEFT_MAX_THREADS", "WEFT_DEBUG"})
+                     "WEFT_SLICE", "WEFT_SCHEDTRACE", "WEFT_TRACE", "WEFT_CPUPROFILE", "WEFT_DEBUG_ADDR", "WEFT_MAX_THREADS", "WEFT_DEBUG"})
                   .warnings.empty());
   EXPECT_TRUE(parse({"WEFT_BUILD_DIR", "WEFT_JOBS", "WEFT_NO_INSTALL", "WEFT_LOG_BUILDS", "WEFT_TEST_THOROUGH",
                      "WEFT_TEST_RUNNER", "WEFT_STRESS_SECONDS", "WEFT_SEQUENCE_SEED", "WEFT_MODEL_MUTANT",

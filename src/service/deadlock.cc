@@ -78,6 +78,7 @@ void write_out(void*, std::string_view text) { base::write_stderr(text.data(), t
 
 void set_helper_threads(int count) { helper_threads.store_relaxed(count); }
 void add_helper_thread() { helper_threads.fetch_add_relaxed(1); }
+void end_helper_thread() { helper_threads.fetch_add_relaxed(-1); }
 
 void check_for_deadlock() {
   if (scheduler.exiting.load_acquire()) {  // pairs: exiting

@@ -13,6 +13,7 @@ void check_for_deadlock();
 
 // The number of threads the runtime itself has beside its Ms.
 void set_helper_threads(int count);
-void add_helper_thread();  // one more, for the rest of the process's life
+void add_helper_thread();  // before it starts
+void end_helper_thread();  // at its end
 
 }  // namespace weft::service

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Every include points down.
 
-  base  <  arch, os  <  trace  <  sched  <  policy, service, profile  <  api  <  posix  <  runtime  <  tls
+  base  <  arch, os  <  trace  <  sched  <  policy, service, profile  <  api  <  posix, insight  <  runtime  <  tls
 
 - A file of src/ includes its own layer and lower ones, by path from src/ ("os/clock.h"), never "../".
 - policy, service and profile do not include each other; the services do not include one another either
@@ -23,7 +23,7 @@ import tree as lint
 
 # The one support file that is a part of the runtime: a policy for the tests of the seam.
 SEAM_POLICY = "tests/support/round_robin.cc"
-RANK = {"base": 0, "arch": 1, "os": 1, "trace": 2, "sched": 3, "policy": 4, "service": 4, "profile": 4, "api": 5, "posix": 6, "runtime": 7, "tls": 8}
+RANK = {"base": 0, "arch": 1, "os": 1, "trace": 2, "sched": 3, "policy": 4, "service": 4, "profile": 4, "api": 5, "posix": 6, "insight": 6, "runtime": 7, "tls": 8}
 ROOMS = {"queue": 0, "rule": 1, "bias": 1, "timer": 2, "model": 3, "memory": 4, "frames": 4, "state": 5, "tracing": 6,
          "core": 7, "wait": 8, "world": 9, "observe": 9}
 # The switch, blocking calls, leases and preemption: each begins where another ends.

@@ -54,6 +54,7 @@ need_test_tools() {
   fi
   have python3 || want python3 "lints and program tests"
   if [[ " $* " == *' dev '* ]] && ! have chromium && ! have google-chrome; then want_if_known chromium "the trace page in a browser"; fi
+  if [[ " $* " == *' dev '* && ${CI:-} == true ]] && ! have promtool; then want_if_known prometheus "checks the metrics"; fi
   for name; do
     case $name in
       dev | trace | seam | release | asan) [[ -f /usr/include/gtest/gtest.h ]] || want libgtest-dev "unit tests" ;;
