@@ -21,7 +21,6 @@ posix_flags() {
   for flag; do
     case $flag in
       -static | -static-pie) die "--posix needs a dynamically linked program, because it stands before the shared C library: leave out $flag" ;;
-      -shared) die "--posix is for programs: the libraries that they load need nothing" ;;
     esac
   done
   if [[ -n ${weft_posix_library:-} ]]; then
@@ -42,6 +41,7 @@ compile() {
   done
   entry_checks "$@" && checks=$entry_flags
   if [[ -n $shared && $link == yes ]]; then
+    [[ $posix == off ]] || die "--posix is for programs: the libraries that they load need nothing"
     # The library's checks, and its other calls of weft, go to the program's runtime.
     local forwarding=${weft_library%.a}_shared.a
     if [[ -f $forwarding ]]; then
