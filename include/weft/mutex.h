@@ -23,8 +23,7 @@ class mutex {
   mutex(const mutex&) = delete;
 
   void lock() {
-    const std::uint32_t who = detail::self_hint();
-    std::uint32_t unlocked = 0;
+    auto [who, unlocked] = detail::begin_lock();
     if (!state_.compare_exchange_strong(unlocked, kLocked, std::memory_order_acquire, std::memory_order_relaxed))
         [[unlikely]] {  // pairs: mutex.state
       lock_slow(detail::forever);
@@ -34,14 +33,8 @@ class mutex {
     holder_.note(who);
   }
   bool try_lock() noexcept {
-    const std::uint32_t who = detail::self_hint();
-    std::uint32_t state = state_.load(std::memory_order_relaxed);
-    if (!is_free(state) || !state_.compare_exchange_strong(state, (state & ~kOpen) | kLocked, std::memory_order_acquire,
-                                                           std::memory_order_relaxed))  // pairs: mutex.state
-      return false;
-    detail::order_acquire(&state_);
-    holder_.note(who);
-    return true;
+    detail::switch_point();
+    return try_lock_now();
   }
   void unlock() {
     detail::order_release(&state_);
@@ -58,6 +51,16 @@ class mutex {
   // kLocked is the highest bit, so unlocking an unlocked mutex leaves bits above it.
   static constexpr std::uint32_t kWaiting = 1, kHandOver = 2, kOpen = 4, kLeaving = 8, kLocked = 16;
   static bool is_free(std::uint32_t state) noexcept { return state == 0 || (state & kOpen) != 0; }
+  bool try_lock_now() noexcept {
+    const std::uint32_t who = detail::self_hint();
+    std::uint32_t state = state_.load(std::memory_order_relaxed);
+    if (!is_free(state) || !state_.compare_exchange_strong(state, (state & ~kOpen) | kLocked, std::memory_order_acquire,
+                                                           std::memory_order_relaxed))  // pairs: mutex.state
+      return false;
+    detail::order_acquire(&state_);
+    holder_.note(who);
+    return true;
+  }
   void unlock_slow();
   std::atomic<std::uint32_t> state_{0};
   detail::holder_hint holder_;

@@ -9,6 +9,7 @@
 #include "weft/detail/clock.h"
 #include "weft/detail/deadline.h"
 #include "weft/detail/happens_before.h"
+#include "weft/detail/holder_hint.h"
 #include "weft/detail/wait_queue.h"
 
 namespace weft {
@@ -27,6 +28,7 @@ class semaphore_core {
   semaphore_core(const semaphore_core&) = delete;
 
   bool try_acquire() noexcept {
+    switch_point();
     std::uint64_t state = state_.load(std::memory_order_relaxed);
     while (state >= kOne) {
       if (state_.compare_exchange_weak(state, state - kOne, std::memory_order_acquire,  // pairs: semaphore.state

@@ -28,6 +28,7 @@ class shared_mutex {
       lock_slow(detail::forever);
   }
   bool try_lock() noexcept {
+    detail::switch_point();
     const std::uint32_t who = detail::self_hint();
     std::uint64_t free = 0;
     if (!state_.compare_exchange_strong(free, kWriter,
@@ -61,6 +62,7 @@ class shared_mutex {
       lock_shared_slow(detail::forever);
   }
   bool try_lock_shared() noexcept {
+    detail::switch_point();
     std::uint64_t state = state_.load(std::memory_order_relaxed);
     while ((state & (kWriter | kWaiting)) == 0) {
       if (state_.compare_exchange_weak(state, state + kReader,

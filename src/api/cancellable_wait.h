@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "api/context_watch.h"
+#include "sched/state/control.h"
 #include "sched/wait/wait_queue.h"
 
 namespace weft::api {
@@ -36,7 +37,7 @@ WaitEnd wait_unless_cancelled(sched::WaitQueue& queue, sched::Waiter& waiter, sc
   watch.wait = &wait;
   wait.attach(waiter);
   waiter.choice = &wait.choice();
-  const bool too_late = deadline_ns != os::kForever && deadline_ns <= os::now_ns();
+  const bool too_late = deadline_ns != os::kForever && deadline_ns <= sched::caller_now_ns();
   queue.lock.lock();
   if (is_done()) {
     queue.lock.unlock();

@@ -11,6 +11,7 @@
 #include "base/cache_line.h"
 #include "sched/core/lease.h"
 #include "sched/core/preempt.h"
+#include "sched/state/control.h"
 #include "sched/wait/traced_wait.h"
 #include "sched/wait/wait_queue.h"
 #include "weft/detail/clock.h"
@@ -346,6 +347,7 @@ chan_outcome chan_core::send(void* value, std::int64_t deadline_ns) {
 }
 
 __attribute__((noinline)) chan_outcome chan_core::send_slowly(void* value, std::int64_t deadline_ns) {
+  sched::point();
   if (deadline_ns == 0) return looks_ready(true) ? try_send(value, nullptr) : chan_outcome::would_block;
   if (sched::has_lease()) {  // a goroutine on lease needs a P only for waiting
     const chan_outcome outcome = try_send(value, nullptr);
@@ -425,6 +427,7 @@ chan_outcome chan_core::receive(void* storage, std::int64_t deadline_ns) {
 }
 
 __attribute__((noinline)) chan_outcome chan_core::receive_slowly(void* storage, std::int64_t deadline_ns) {
+  sched::point();
   if (deadline_ns == 0) return looks_ready(false) ? try_receive(storage) : chan_outcome::would_block;
   if (sched::has_lease()) {
     const chan_outcome outcome = try_receive(storage);
@@ -519,6 +522,7 @@ void chan_core::leave(bool is_send, Waiter& waiter) noexcept {
 }
 
 bool chan_core::close() {
+  sched::point();
   sched::WaitList released;
   if (!close_silently(released)) return false;
   sched::wake_all(released);  // success stays false: closed
@@ -558,6 +562,7 @@ chan_core* make_chan(std::size_t capacity, const element_ops& ops, const char* n
   if (ops.size != 0 && capacity != 0)
     buffer = static_cast<std::byte*>(::operator new(capacity * ops.size, std::align_val_t{ops.align}));
   auto* channel = new (std::nothrow) chan_core(capacity, ops, buffer, name);
+  if (channel != nullptr) sched::control_lock(channel->lock());
   if (channel == nullptr) {
     ::operator delete(buffer, std::align_val_t{ops.align});
     throw std::bad_alloc();

@@ -7,6 +7,7 @@
 #include "base/atomic.h"
 #include "os/clock.h"
 #include "sched/bias/channel_lock.h"
+#include "sched/state/control.h"
 #include "sched/wait/waiter.h"
 #include "weft/detail/chan_core.h"
 
@@ -146,7 +147,7 @@ class chan_core {
     }
   }
   bool is_unused() const noexcept { return receivers_.empty() && senders_.empty() && strays_ == 0; }
-  bool timer_due() const noexcept { return when_ns_.load_relaxed() <= os::now_ns(); }
+  bool timer_due() const noexcept { return when_ns_.load_relaxed() <= sched::caller_now_ns(); }
   void park_on(sched::WaitList& list, sched::Waiter& waiter, sched::Goroutine* g, sched::WaitReason reason,
                void* element) noexcept;
   chan_outcome send_now(void* value, void (*copy)(void*, const void*));

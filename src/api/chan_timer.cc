@@ -6,6 +6,7 @@
 #include "api/start.h"
 #include "api/timer_chan.h"
 #include "os/clock.h"
+#include "sched/state/control.h"
 #include "sched/wait/wait_queue.h"
 #include "weft/detail/clock.h"
 
@@ -26,7 +27,7 @@ timer_chan::timer_chan(const element_ops& ops, std::int64_t when, std::int64_t p
 
 // A tick carries its own time, however late it is received. Ticks missed meanwhile are dropped.
 bool timer_chan::take_tick(void* storage) noexcept {
-  const std::int64_t when = when_ns_.load_relaxed(), now = os::now_ns();
+  const std::int64_t when = when_ns_.load_relaxed(), now = sched::caller_now_ns();
   if (when > now) return false;
   std::memcpy(storage, &when, sizeof when);
   std::int64_t next = os::kForever;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/condition_variable.h"
 
+#include "sched/state/control.h"
 #include "sched/wait/wait_queue.h"
 
 // Condition variables.
@@ -41,6 +42,7 @@ condition_core::~condition_core() {
 }
 
 void condition_core::notify_if_any(std::uint64_t most) noexcept {
+  sched::point();
   // A waiter queues before it releases the user's lock, and the caller has held that lock since. So the waiter is
   // visible without the queue's lock.
   if (!sched::open(queue_).list.empty()) notify(most);
@@ -63,6 +65,7 @@ void condition_core::notify(std::uint64_t most) noexcept {
 }
 
 bool condition_core::wait_ns(lock_operations lock, std::int64_t deadline_ns) {
+  sched::point();
   sched::WaitQueue& queue = sched::open(queue_);
   sched::Wait wait(sched::WaitReason::kCondition, this, deadline_ns);
   Queued waiter;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/detail/countdown.h"
 
+#include "sched/state/control.h"
 #include "sched/wait/wait_queue.h"
 
 // Countdown.
@@ -16,6 +17,7 @@
 namespace weft::detail {
 
 bool countdown::add(std::uint64_t n, std::uint64_t most) noexcept {
+  sched::point();
   std::uint64_t state = state_.load(std::memory_order_relaxed);
   do {
     if (n > most || most - n < state / kOne) return false;
@@ -25,6 +27,7 @@ bool countdown::add(std::uint64_t n, std::uint64_t most) noexcept {
 }
 
 bool countdown::subtract(std::uint64_t n) noexcept {
+  sched::point();
   sched::WaitQueue& queue = sched::open(queue_);
   order_release(&state_);
   std::uint64_t state = state_.load(std::memory_order_relaxed);
@@ -89,6 +92,7 @@ void countdown::withdraw(sched::Waiter& waiter) noexcept {
 }
 
 bool countdown::wait(sched::WaitReason reason, const void* object, std::int64_t deadline_ns) noexcept {
+  sched::point();
   if (is_zero()) return true;
   sched::WaitQueue& queue = sched::open(queue_);
   const bool is_over = sched::wait_unless(

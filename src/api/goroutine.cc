@@ -9,6 +9,7 @@
 #include "sched/core/handoff.h"
 #include "sched/core/machines.h"
 #include "sched/core/preempt.h"
+#include "sched/state/control.h"
 #include "sched/state/locals.h"
 #include "sched/tracing/trace_points.h"
 #include "sched/wait/sleep.h"
@@ -109,8 +110,13 @@ void leave_blocking() noexcept {
 thread_local constinit std::uint32_t preempt_requested = 0;
 
 void preempt_now() {
-  preempt_requested = 0;
   sched::Processor* p = sched::regain_processor();
+  if (const sched::Control* own = sched::own_control();
+      own != nullptr && p != nullptr && p->attention.load_relaxed() == 0) {
+    if (os::current_g()->no_preempt == 0) own->check_point();
+    return;  // and comes here again at the next one
+  }
+  preempt_requested = 0;
   if (p == nullptr || p->attention.load_relaxed() == 0) return;
   if (os::current_g()->no_preempt != 0) {
     p->counters.bump(sched::Counter::kPreemptsRefused);

@@ -5,6 +5,7 @@
 #include "api/socket.h"
 #include "api/start.h"
 #include "os/clock.h"
+#include "sched/state/control.h"
 #include "weft/io.h"
 
 // Waiting for descriptors of the caller.
@@ -28,7 +29,7 @@ bool wait_for(int fd, Side side, time_point deadline, const char* what) {
   const short events = side == Side::kRead ? POLLIN : POLLOUT;
   if (is_ready(fd, events, what)) return true;
   const std::int64_t deadline_ns = detail::deadline_at(deadline);
-  if (deadline_ns != os::kForever && deadline_ns <= os::now_ns()) return false;
+  if (deadline_ns != os::kForever && deadline_ns <= sched::caller_now_ns()) return false;
   const ssize_t duplicate = system_call([&] { return fcntl(fd, F_DUPFD_CLOEXEC, 3); });
   if (duplicate < 0) detail::throw_io_error(error_from(static_cast<int>(-duplicate)), what);
   std::error_code error;

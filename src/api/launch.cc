@@ -79,7 +79,11 @@ prepared_record prepare_extended(const go_options& options) {
     if (extra->g == nullptr) throw std::bad_alloc();
   }
   extra->idle = options.idle;
-  if (const sched::Goroutine* parent = os::current_g()) extra->parent = parent->id;
+  if (const sched::Goroutine* parent = os::current_g()) {
+    extra->parent = parent->id;
+    extra->controlled = parent->habits.controlled;
+    if (extra->controlled != 0) extra->idle = false;  // the test decides what runs
+  }
   if (const sched::Locals* locals = inheritable_locals()) extra->inherited = locals->inherit();
   spawn_record* record = take_record();
   SpawnExtra* raw = extra.release();

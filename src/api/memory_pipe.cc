@@ -7,6 +7,7 @@
 
 #include "base/delay_site.h"
 #include "os/clock.h"
+#include "sched/state/control.h"
 #include "weft/detail/pipe_handle.h"
 #include "weft/net.h"
 
@@ -14,7 +15,7 @@ namespace weft::net {
 namespace {
 
 bool has_passed(std::int64_t deadline_ns) noexcept {
-  return deadline_ns != detail::forever && os::now_ns() >= deadline_ns;
+  return deadline_ns != detail::forever && sched::caller_now_ns() >= deadline_ns;
 }
 
 // The stream's lock for a wait that a context may end. A context that was cancelled before the wait was queued has

@@ -3,8 +3,8 @@
 
 #include "api/lock_name.h"
 #include "base/check.h"
-#include "os/clock.h"
 #include "sched/core/retreat.h"
+#include "sched/state/control.h"
 #include "sched/wait/wait_queue.h"
 
 // Mutex.
@@ -40,10 +40,15 @@ bool spinning_helps(unsigned round) { return sched::maxprocs() > 1 && round < 8;
 }  // namespace
 
 bool mutex::lock_slow(std::int64_t deadline_ns) {
-  sched::note_meeting();
-  for (unsigned round = 0; spinning_helps(round); ++round) {
-    base::cpu_relax(1u << (round < 6 ? round : 6));
-    if (try_lock()) return true;
+  if (sched::own_control() != nullptr) {
+    sched::point();
+    if (try_lock_now()) return true;
+  } else {
+    sched::note_meeting();
+    for (unsigned round = 0; spinning_helps(round); ++round) {
+      base::cpu_relax(1u << (round < 6 ? round : 6));
+      if (try_lock_now()) return true;
+    }
   }
   sched::WaitQueue& queue = sched::open(queue_);
   std::int64_t waiting_since = 0;
@@ -51,7 +56,7 @@ bool mutex::lock_slow(std::int64_t deadline_ns) {
     sched::Wait wait(sched::WaitReason::kMutex, this, deadline_ns);
     sched::Waiter waiter;
     wait.attach(waiter);
-    const bool impatient = waiting_since != 0 && os::now_ns() - waiting_since > kHandOverAfterNs;
+    const bool impatient = waiting_since != 0 && sched::caller_now_ns() - waiting_since > kHandOverAfterNs;
     queue.lock.lock();
     std::uint32_t state = state_.load(std::memory_order_relaxed);
     for (;;) {
@@ -74,7 +79,7 @@ bool mutex::lock_slow(std::int64_t deadline_ns) {
     else
       queue.list.push(waiter);
     queue.lock.unlock();
-    if (waiting_since == 0) waiting_since = os::now_ns();
+    if (waiting_since == 0) waiting_since = sched::caller_now_ns();
     if (!wait.wait()) {
       queue.lock.lock();
       queue.list.remove(waiter);
@@ -83,11 +88,11 @@ bool mutex::lock_slow(std::int64_t deadline_ns) {
     }
     if (waiter.success) {  // handed over
       // Back to barging as soon as waiting is short again: hand-over costs a switch each time.
-      if (os::now_ns() - waiting_since < kHandOverAfterNs) state_.fetch_and(~kHandOver, std::memory_order_relaxed);
+      if (sched::caller_now_ns() - waiting_since < kHandOverAfterNs) state_.fetch_and(~kHandOver, std::memory_order_relaxed);
       detail::order_acquire(&state_);
       return true;
     }
-    if (try_lock()) return true;
+    if (try_lock_now()) return true;
   }
 }
 

@@ -9,6 +9,7 @@
 #include "api/socket.h"
 #include "api/start.h"
 #include "os/clock.h"
+#include "sched/state/control.h"
 #include "sched/wait/sleep.h"
 #include "weft/chan.h"
 #include "weft/go.h"
@@ -46,7 +47,7 @@ int finish_connecting(Operation& operation, const address& to) noexcept {
   // pause.
   for (std::int64_t pause = kFirstPauseNs; result == -EAGAIN; pause = std::min(pause * 2, kLongestPauseNs)) {
     if (const int stop = operation.reason_to_stop()) return stop;
-    sched::sleep_until(os::now_ns() + pause);
+    sched::sleep_until(sched::caller_now_ns() + pause);
     result = attempt();
   }
   if (result == 0 || result == -EISCONN) return 0;
@@ -133,7 +134,7 @@ conn race(const std::vector<Route>& ways, int type, const context& ctx, std::int
     } else {
       ++failed;
       if (!first_error) first_error = result.value->error;
-      const bool hopeless = ctx.cancelled() || (deadline_ns != os::kForever && os::now_ns() >= deadline_ns);
+      const bool hopeless = ctx.cancelled() || (deadline_ns != os::kForever && sched::caller_now_ns() >= deadline_ns);
       if (hopeless) break;
       if (started < ways.size()) start_next();
     }

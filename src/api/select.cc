@@ -10,6 +10,7 @@
 #include "api/start.h"
 #include "base/random.h"
 #include "os/clock.h"
+#include "sched/state/control.h"
 #include "sched/state/process_end.h"
 #include "weft/detail/countdown.h"
 #include "weft/detail/task_core.h"
@@ -78,6 +79,7 @@ base::Random& random_of_thread() {
 }
 
 __attribute__((noinline)) std::uint32_t random_below(std::uint32_t bound) {
+  if (const sched::Control* own = sched::own_control()) return own->choose(bound);
   if (sched::Processor* p = os::current_p()) return p->random.below(bound);
   return random_of_thread().below(bound);
 }
@@ -122,6 +124,7 @@ class Select : public SelectTable {
       : SelectTable{cases, count}, deadline_ns_(deadline_ns) {}
 
   __attribute__((always_inline)) std::size_t run() {
+    sched::point();
     for (;;) {
       const std::size_t ready = run_a_ready_case();
       if (ready != no_case) return ready;

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "os/clock.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "base/atomic.h"
 #include "os/keep_errno.h"
 
 namespace weft::os {
 namespace {
 base::Atom<std::uint64_t> per_us{1};
+}
+
+std::int64_t kernel_now_ns() noexcept {
+  timespec now{};
+  const KeepErrno keep;
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000ll + now.tv_nsec;
 }
 
 std::int64_t cpu_time_ns(int thread) noexcept {

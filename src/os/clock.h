@@ -5,11 +5,18 @@
 
 namespace weft::os {
 
-// CLOCK_MONOTONIC: what timers, deadlines and std::chrono::steady_clock use.
+// Later times are those of a virtual clock (sched/state/control.h).
+inline constexpr std::int64_t kVirtualFromNs = std::int64_t{1} << 60;
+// CLOCK_MONOTONIC, asked by system call: a program that uses <weft/testing.h> has a clock_gettime() of its own.
+std::int64_t kernel_now_ns() noexcept;
+
+// CLOCK_MONOTONIC: what timers, deadlines and std::chrono::steady_clock use. Real time, whatever clock the calling
+// goroutine reads.
 inline std::int64_t now_ns() noexcept {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000ll + now.tv_nsec;
+  const std::int64_t ns = now.tv_sec * 1'000'000'000ll + now.tv_nsec;
+  return __builtin_expect(ns < kVirtualFromNs, 1) ? ns : kernel_now_ns();
 }
 
 // CPU time of a thread of this process; -1: there is no such thread.

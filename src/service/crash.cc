@@ -20,6 +20,7 @@
 #include "os/thread.h"
 #include "sched/observe/dump.h"
 #include "sched/observe/goroutine_name.h"
+#include "sched/state/control.h"
 #include "sched/state/scheduler.h"
 
 namespace weft::service {
@@ -170,6 +171,8 @@ bool says_the_same_again([[maybe_unused]] std::terminate_handler handler) {
 
 [[noreturn]] void on_terminate() {
   const Goroutine* g = os::current_g();
+  if (const sched::Control* own = sched::own_control())
+    own->die(is_exit_refused(g) ? "this_goroutine::exit() cannot end it" : nullptr);
   pid_t nobody = 0;
   if (g != nullptr && reporter.cas_relaxed(nobody, os::thread_id())) {
     char who[128], text[256];

@@ -14,8 +14,8 @@
 //            unlocks than has locked; then more holders are noted than there are.
 namespace weft::detail {
 
-// Offsets of Goroutine::id and ::reads (src/sched/model/goroutine.h).
-inline constexpr std::size_t goroutine_id_offset = 56, goroutine_reads_offset = 168;
+// Offsets of Goroutine::id, ::reads and ::habits.controlled (src/sched/model/goroutine.h).
+inline constexpr std::size_t goroutine_id_offset = 56, goroutine_reads_offset = 168, goroutine_controlled_offset = 51;
 
 // The current goroutine, as the address of its Goroutine; null: a plain thread. It is the first word of weft_current
 // (src/os/current.h).
@@ -51,6 +51,26 @@ inline std::uint32_t self_hint() noexcept {
   if (goroutine == nullptr) [[unlikely]]
     return 0;
   return hint_of(goroutine);
+}
+
+// What the taker of a lock begins with.
+struct lock_attempt {
+  std::uint32_t who;   // self_hint()
+  std::uint32_t free;  // 0, or in a goroutine that a test controls 255: then the exchange fails, and the slow path is a point
+};
+inline lock_attempt begin_lock() noexcept {
+  const char* goroutine = self();
+  if (goroutine == nullptr) [[unlikely]]
+    return {0, 0};
+  return {hint_of(goroutine), static_cast<unsigned char>(goroutine[goroutine_controlled_offset])};
+}
+
+void switch_point_slow() noexcept;
+// In a goroutine that a test controls, another goroutine may go on here (weft/testing.h).
+inline void switch_point() noexcept {
+  const char* goroutine = self();
+  if (goroutine != nullptr && goroutine[goroutine_controlled_offset] != 0) [[unlikely]]
+    switch_point_slow();
 }
 
 // The single holder of a lock.

@@ -81,12 +81,20 @@ class BiasedLock {
     taken_.store_release(false);  // pairs: lock.taken
   }
 
+  // Before the lock is shared: from now on every lock() takes the slow path, for a test that controls the goroutines
+  // (state/control.h). mine_ is then the byte of an ordinary spin lock, taken_ stays set, and there is no owner.
+  void always_lock_slowly() noexcept {
+    habit_.store_relaxed(Owner::kSlow);
+    taken_.store_relaxed(true);
+  }
+
   bool is_biased() const noexcept { return Owner::is_biased(habit_.load_relaxed()); }
   // Asked by the holder: whether the lock is biased to it.
   bool is_own() const noexcept { return mine_.load_relaxed(); }
   // A hint. True: a thread holds the lock or revokes its bias. False: the lock is free, or its owner does not hold it.
   bool seems_in_use() const noexcept {
-    return revoking_.load_relaxed() || (is_biased() ? mine_.load_relaxed() : taken_.load_relaxed());
+    const bool by_mine = is_biased() || habit_.load_relaxed() == Owner::kSlow;
+    return revoking_.load_relaxed() || (by_mine ? mine_.load_relaxed() : taken_.load_relaxed());
   }
 
  private:
@@ -103,6 +111,7 @@ class BiasedLock {
   }
 
   __attribute__((noinline)) void lock_slow() noexcept {
+    if (habit_.load_relaxed() == Owner::kSlow) return lock_as_spin_lock();
     const auto begin = Owners::begin_wait();
     typename Owners::BackOff back_off;
     do {
@@ -110,6 +119,11 @@ class BiasedLock {
       back_off.wait();
     } while (!try_lock_unranked());
     Owners::note_wait(begin);
+  }
+
+  void lock_as_spin_lock() noexcept {
+    typename Owners::BackOff back_off;
+    while (mine_.exchange_acquire(true)) back_off.wait();  // pairs: lock.mine
   }
 
   // The caller holds the lock. Biases it to the calling thread, or unlocks it.

@@ -13,6 +13,7 @@ class BasicLockOwner {
   // Bits 1 to 15: the number of a thread. Bit 0 (kBiased): the lock is that thread's own.
   using Habit = std::uint16_t;
   static constexpr Habit kNobody = 0, kBiased = 1, kNumbers = 1 << 15;
+  static constexpr Habit kSlow = 0xffff & ~kBiased;  // of a lock that no thread may own; as high as no number
   static constexpr bool is_biased(Habit habit) noexcept { return (habit & kBiased) != 0; }
   static std::uint32_t number_of(Habit habit) noexcept { return habit >> 1; }
 

@@ -9,6 +9,7 @@
 #include "sched/rule/brief_sleepers.h"
 #include "sched/rule/wake_rule.h"
 #include "sched/state/apart.h"
+#include "sched/state/control.h"
 #include "sched/state/processor_work.h"
 #include "sched/state/spawn.h"
 #include "sched/tracing/trace_points.h"
@@ -79,7 +80,17 @@ bool send_to_last_processor(Processor& here, Goroutine* g) noexcept {
   return true;
 }
 
+// True: g belongs to a test, and the test has taken it, or has ended, and g never runs again.
+bool is_kept_by_test(const Processor* p, Goroutine* g) noexcept {
+  const Control* active = control.load_acquire();  // pairs: control
+  if (active == nullptr) return true;
+  if (p != nullptr && (g->flags & kGIdle) == 0) return false;  // the policy takes it
+  active->admit(g);
+  return true;
+}
+
 __attribute__((noinline)) void place_woken(Processor* p, Goroutine* g) noexcept {
+  if (WEFT_UNLIKELY(is_controlled(g)) && is_kept_by_test(p, g)) return;
   if (WEFT_UNLIKELY((g->flags & kGIdle) != 0)) {
     scheduler.idle_priority.push(Runnable(g));
     wake_for_queued_work(p);

@@ -28,6 +28,7 @@
 #include "sched/frames/unwinding.h"
 #include "sched/frames/user_call.h"
 #include "sched/model/hooks.h"
+#include "sched/state/control.h"
 #include "sched/state/spawn.h"
 #include "sched/state/thread_signal.h"
 #include "weft/detail/preemptible_scope.h"
@@ -103,8 +104,15 @@ void at_check(std::uintptr_t sp, std::size_t need) noexcept {
   arch::set_stack_guard(guard_of(g));
   Processor* p = regain_processor();
   if (p == nullptr) return;
+  if (const Control* own = own_control(); own != nullptr && p->attention.load_relaxed() == 0) {
+    if (g->no_preempt == 0) own->check_point();
+    return;
+  }
   // An exile that has just come back with the P it had goes on here as well: it was asked to give that P up.
-  if (p->attention.load_relaxed() == 0 && !settings.preempt_always) return;  // the request was for another goroutine
+  if (p->attention.load_relaxed() == 0) {
+    if (!settings.preempt_always) return;  // the request was for another goroutine
+    if (settings.random_schedule && (p->random.next() & 1) != 0) return;
+  }
   if (g->no_preempt != 0) {
     p->counters.bump(Counter::kPreemptsRefused);
     return;

@@ -43,6 +43,7 @@ struct SpawnExtra {
   trace::Mark mark;
   // With a stack of its own size: taken at the spawn, so that the spawn fails if the size is too much.
   Goroutine* g = nullptr;
+  std::uint8_t controlled = 0;  // as Goroutine::habits.controlled
 };
 
 enum GFlags : std::uint8_t {
@@ -100,7 +101,9 @@ struct alignas(base::kCacheLine) Goroutine {
 
 static_assert(offsetof(Goroutine, link) == kGoroutineLinkOffset);
 static_assert(offsetof(Goroutine, id) == weft::detail::goroutine_id_offset &&
-                  offsetof(Goroutine, reads) == weft::detail::goroutine_reads_offset,
+                  offsetof(Goroutine, reads) == weft::detail::goroutine_reads_offset &&
+                  offsetof(Goroutine, habits) + offsetof(RunHabits, controlled) ==
+                      weft::detail::goroutine_controlled_offset,
               "inline code of locks knows these offsets");
 
 // A change of state that the tracer has been told of already, or that happens while nothing is recorded. All other

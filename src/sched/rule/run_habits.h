@@ -21,7 +21,8 @@ struct RunHabits {                                 // eight bytes, cleared in on
   std::uint8_t watched = 0;
   std::uint8_t long_calls = 0;   // predicts whether its next blocking call will be long (call_habit.h)
   std::uint8_t plain_calls = 0;  // the same for calls that it does not announce (core/lease.h)
-  std::uint8_t spare[3] = {};
+  std::uint8_t controlled = 0;   // no habit: a test decides when it runs (state/control.h)
+  std::uint8_t spare[2] = {};
 
   bool runs_briefly() const noexcept { return short_runner >= kShortRunner; }
 

@@ -23,6 +23,7 @@ Goroutine* take_goroutine_for(Processor& p, Runnable record) noexcept {
   g->id = extra.id;
   g->mark.word.store_relaxed(extra.mark.word.load_relaxed());
   g->parent = extra.parent;
+  g->habits.controlled = extra.controlled;
   g->locals = extra.inherited;
   extra.inherited = nullptr;
   if (!extra.name.empty()) g->name = new (std::nothrow) std::string(std::move(extra.name));

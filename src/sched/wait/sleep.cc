@@ -7,6 +7,7 @@
 #include "sched/core/dispatch.h"
 #include "sched/core/preempt.h"
 #include "sched/core/watcher.h"
+#include "sched/state/control.h"
 #include "sched/state/process_end.h"
 
 namespace weft::sched {
@@ -41,7 +42,8 @@ void sleep_on(Processor* p, std::int64_t deadline_ns) noexcept {
   Goroutine* g = os::current_g();
   note_run_between_sleeps(*p, g);
   begin_wait(g, WaitReason::kSleep, nullptr);
-  if (deadline_ns != os::kForever && p->timers.add_sleeper(g, deadline_ns)) timer_added(deadline_ns);
+  if (deadline_ns != os::kForever && heap_for(deadline_ns, p->timers).add_sleeper(g, deadline_ns))
+    timer_added(deadline_ns);
   park();  // then g is off the timer heap, because only its timer ends a sleep
   // Read here, not when its time came, because the wait for a P in between is no running time.
   g->runs_between_sleeps = static_cast<std::uint32_t>(os::ticks());
@@ -51,14 +53,14 @@ void sleep_on(Processor* p, std::int64_t deadline_ns) noexcept {
 
 void sleep_until(std::int64_t deadline_ns) noexcept {
   Processor* p = regain_processor();
-  if (p != nullptr && deadline_ns <= os::now_ns()) return yield();
+  if (p != nullptr && deadline_ns <= caller_now_ns()) return yield();
   sleep_on(p, deadline_ns);
 }
 
 void sleep_for(std::int64_t ns) noexcept {
   Processor* p = regain_processor();
   if (ns <= 0) return yield();
-  const std::int64_t now = os::now_ns();
+  const std::int64_t now = caller_now_ns();
   sleep_on(p, ns >= os::kForever - now ? os::kForever : now + ns);
 }
 

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "os/spin_lock.h"
+#include "sched/state/control.h"
 #include "sched/wait/waiter.h"
 #include "weft/detail/wait_queue.h"
 
@@ -44,7 +45,7 @@ bool wait_unless(WaitQueue& queue, Waiter& waiter, WaitReason reason, const void
                  IsDone is_done, GaveUp gave_up) {
   Wait wait(reason, object, deadline_ns);
   wait.attach(waiter);
-  const bool too_late = deadline_ns != os::kForever && deadline_ns <= os::now_ns();
+  const bool too_late = deadline_ns != os::kForever && deadline_ns <= caller_now_ns();
   queue.lock.lock();
   if (is_done()) {
     queue.lock.unlock();

@@ -3,6 +3,7 @@
 
 #include "sched/core/dispatch.h"
 #include "sched/core/watcher.h"
+#include "sched/state/control.h"
 #include "sched/state/process_end.h"
 
 namespace weft::sched {
@@ -46,8 +47,8 @@ bool Wait::wait_as_thread() noexcept {
 
 void start_timer(Timer* timer) noexcept {
   Processor* p = os::current_p();
-  TimerHeap& heap = p != nullptr ? p->timers : scheduler.processors[0]->timers;
   const std::int64_t when_ns = timer->when_ns;  // read now: once the timer is started, other threads may change it
+  TimerHeap& heap = heap_for(when_ns, p != nullptr ? p->timers : scheduler.processors[0]->timers);
   if (heap.add(timer)) timer_added(when_ns);
 }
 

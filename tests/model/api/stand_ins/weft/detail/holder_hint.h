@@ -7,6 +7,12 @@ namespace weft::detail {
 
 inline std::uint32_t self_hint() { return rl::thread_index() + 1; }
 
+struct lock_attempt {
+  std::uint32_t who, free;
+};
+inline lock_attempt begin_lock() { return {self_hint(), 0}; }
+inline void switch_point() {}
+
 // Nobody reads a report in a model; but who notes itself must be alone.
 class holder_hint {
  public:
