@@ -83,13 +83,44 @@ struct Classic::Queues {
     return {slotted};
   }
 
-  // For tests. With random_schedule, records and started goroutines come in random order. The slot gets no grant, so
-  // that the mechanism never takes from it without asking the policy.
+  // For tests. With random_schedule, everything that waits here is equally probable. The slot gets no grant, so that
+  // the mechanism never takes from it without asking the policy.
   __attribute__((noinline)) Pick next_as_tests_want(Processor& p) noexcept {
-    if (sched::settings.random_schedule) until_oldest = 1 + static_cast<std::uint32_t>(p.random.next() & 7);
-    const Pick pick = p.slot.look() ? next_of_chain(p) : next_of_queues(p);
-    if (sched::settings.random_schedule) p.slot_runs = 0;
-    return pick;
+    if (sched::settings.random_schedule) return {any_of_all(p)};
+    return p.slot.look() ? next_of_chain(p) : next_of_queues(p);
+  }
+
+  // Thieves may take what was counted. Then what is found first comes next.
+  Runnable any_of_all(Processor& p) noexcept {
+    p.slot_runs = 0;
+    const std::uint32_t in_ring = started.size(), in_slot = p.slot.look() ? 1 : 0;
+    const std::uint32_t waiting = size() + in_slot;
+    if (waiting == 0) return Runnable();
+    const std::uint32_t chosen = p.random.below(waiting);
+    Runnable found;
+    if (chosen < in_ring) {
+      found = nth_started(p, chosen);
+    } else if (chosen < in_ring + in_slot) {
+      found = p.slot.take();
+    } else {
+      found = nth_record(p, chosen - in_ring - in_slot);
+    }
+    if (!found) found = p.slot.take();
+    if (!found) found = started.pop();
+    return found ? found : records.pop();
+  }
+  Runnable nth_started(Processor& p, std::uint32_t n) noexcept {
+    for (; n > 0; --n)
+      if (const Runnable before = started.pop()) push_in_order(p, before);
+    return started.pop();
+  }
+  Runnable nth_record(Processor& p, std::uint32_t n) noexcept {
+    Runnable after[kDequeCapacity];
+    std::uint32_t count = 0;
+    while (count < n && (after[count] = records.pop())) ++count;
+    const Runnable found = records.pop();
+    while (count > 0) push(p, after[--count]);
+    return found;
   }
 
   // Calls no function, because it is the path of every yield. `yielding`, if any, goes behind the started goroutines

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <thread>
 
@@ -89,6 +90,30 @@ WEFT_CASE(spawn) {
     for (int i = 1; i <= 5; ++i) all.go([i, &order] { order += std::to_string(i) + " "; });
     all.wait();
     std::puts(order.c_str());
+  });
+  return 0;
+}
+
+// Goroutines start, and go on after they have yielded, in every order.
+// check: run WEFT_MAXPROCS=1 WEFT_DEBUG=randsched=1 --case=random_order
+// check: stdout ^6 orders of 6, 6 of 6$
+WEFT_CASE(random_order) {
+  weft::run([] {
+    std::map<std::string, int> starts, resumes;
+    for (int round = 0; round < 600; ++round) {
+      std::string started, resumed;
+      weft::wait_group all;
+      for (const char name : {'a', 'b', 'c'})
+        all.go([&, name] {
+          started += name;
+          for (int i = 0; i < 3; ++i) weft::this_goroutine::yield();
+          resumed += name;
+        });
+      all.wait();
+      ++starts[started];
+      if (started == "abc") ++resumes[resumed];  // the same order before
+    }
+    std::printf("%zu orders of 6, %zu of 6\n", starts.size(), resumes.size());
   });
   return 0;
 }
