@@ -29,7 +29,7 @@
 #
 # Each entry carries its kind as a ctest label. A comment line near the top of the file may add to it:
 #   // test-labels: qemu serial      qemu: also run under emulation; serial: never beside another test;
-#                                    no-asan, no-tsan: not in that build; no-trace: an example that is not traced, for it has too
+#                                    no-asan, no-tsan: not in that build; no-trace: a test or example that is not traced, for it has too
 #                                    many events; any other word is a plain label
 #                                    posix: a program that is linked with weft::posix
 #                                    checks: compiled with preemption checks; left out where the compiler has none, and on
@@ -227,7 +227,7 @@ function(weft_gtest source kind name)
   if(kind MATCHES "^(conformance|stress)$")
     weft_seam_test(${name} ${target} "${labels}" ${timeout})
   endif()
-  if(weft_traced_tests AND kind MATCHES "^(conformance|stress)$")
+  if(weft_traced_tests AND kind MATCHES "^(conformance|stress)$" AND NOT "no-trace" IN_LIST labels)
     set(script "${PROJECT_SOURCE_DIR}/tests/trace/run_traced.py")
     math(EXPR long_timeout "${timeout} * 3")  # each case a process of its own, and read twice
     add_test(NAME trace.${name} COMMAND "${Python3_EXECUTABLE}" "${script}"

@@ -13,6 +13,7 @@ constexpr std::string_view kToolNames[] = {
     "WEFT_NO_INSTALL",      // the same
     "WEFT_PREEMPT_BUDGET",  // tools/compiler/llvm_plugin.cc
     "WEFT_PREEMPT_ENTRY",   // the same
+    "WEFT_REPLAY",          // api/testing_explore.cc
     "WEFT_SEQUENCE_SEED",   // tests
     "WEFT_STRESS_SECONDS",  // the same
 };
