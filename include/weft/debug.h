@@ -21,10 +21,10 @@ void stop_cpu_profile();
 
 enum class profile {
   goroutine,  // every goroutine's stack, now
-  block,      // where goroutines wait, and how long
-  mutex,      // what holders of locks do while others wait
+  block,      // where goroutines wait now, and how long they have waited so far (sleepers do not count)
+  mutex,      // what the holders of locks do now, and how long others have waited for them so far
   thread,     // every thread, and what it runs
-  leak,       // goroutines that nothing can wake any more
+  leak,       // not available yet: logic_error
 };
 // Stops the world for the moment that it takes to look.
 void write_profile(profile kind, std::ostream& out);

@@ -14,6 +14,8 @@ namespace {
 weft::profile::Profile look(profile kind) {
   switch (kind) {
     case profile::goroutine: return runtime::stop_the_world(weft::profile::goroutine_profile);
+    case profile::block:     return runtime::stop_the_world(weft::profile::block_profile);
+    case profile::mutex:     return runtime::stop_the_world(weft::profile::mutex_profile);
     case profile::thread:    return runtime::stop_the_world(weft::profile::thread_profile);
     default:                 throw logic_error("weft: debug::write_profile: this profile is not available");
   }

@@ -83,6 +83,8 @@ Response index() {
           "<!doctype html><title>/debug/pprof/</title><h1>/debug/pprof/</h1><ul>"
           "<li><a href='profile?seconds=30'>profile</a>: CPU, seconds=30"
           "<li><a href='goroutine?debug=1'>goroutine</a>: all stacks (debug=2: a dump)"
+          "<li><a href='block?debug=1'>block</a>: who waits now, and how long so far"
+          "<li><a href='mutex?debug=1'>mutex</a>: who holds the locks that others wait for"
           "<li><a href='threadcreate?debug=1'>threadcreate</a>: threads"
           "<li><a href='trace?seconds=5'>trace</a>: an execution trace, seconds=5"
           "</ul><p>For <code>go tool pprof http://HOST:PORT/debug/pprof/profile</code>.\n"};
@@ -97,6 +99,8 @@ Response pprof_page(const Request& request) {
   if (name == "profile") return cpu_page(request);
   if (name == "trace") return trace_page(request);
   if (name == "goroutine") return goroutine_page(request);
+  if (name == "block") return as_asked(request, runtime::stop_the_world(profile::block_profile), "block.pb.gz");
+  if (name == "mutex") return as_asked(request, runtime::stop_the_world(profile::mutex_profile), "mutex.pb.gz");
   if (name == "threadcreate")
     return as_asked(request, runtime::stop_the_world(profile::thread_profile), "threadcreate.pb.gz");
   if (name == "cmdline") {

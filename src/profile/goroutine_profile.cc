@@ -14,8 +14,10 @@
 #include "os/backtrace.h"
 #include "profile/spawn_site.h"
 #include "sched/core/hold.h"
+#include "sched/model/hooks.h"
 #include "sched/observe/dump.h"
 #include "sched/observe/unstarted.h"
+#include "sched/observe/wait_graph.h"
 #include "sched/state/goroutine_labels.h"
 #include "sched/state/scheduler.h"
 #include "sched/state/spawn.h"
@@ -94,6 +96,68 @@ Labels labels_of(const sched::Goroutine* g) {
 std::string state_of(const sched::Goroutine* g) {
   const sched::GStatus status = g->status.load_relaxed();
   return status == sched::GStatus::kWaiting ? sched::name_of(g->wait_reason) : sched::name_of(status);
+}
+
+namespace {
+
+Profile wait_profile_of(const char* period) {
+  Profile profile({{"contentions", "count"}, {"delay", "nanoseconds"}});
+  profile.set_period({period, "count"}, 1);
+  return profile;
+}
+
+std::int64_t waited_ns(const sched::Goroutine* g) {
+  return std::int64_t{sched::scheduler.coarse_ms.load_relaxed() - g->wait_since_ms} * 1'000'000;
+}
+
+std::vector<sched::Goroutine*> living_goroutines() {
+  std::vector<sched::Goroutine*> found;
+  sched::scheduler.stacks.for_each([&](sched::Goroutine* g) {
+    if (g->status.load_relaxed() != sched::GStatus::kDead) found.push_back(g);
+  });
+  return found;
+}
+
+bool waits(const sched::Goroutine* g) { return g->status.load_relaxed() == sched::GStatus::kWaiting; }
+
+}  // namespace
+
+Profile block_profile() {
+  Profile profile = wait_profile_of("contentions");
+  std::size_t exact = kExactWalks;
+  for (sched::Goroutine* g : living_goroutines()) {
+    if (!waits(g) || g->wait_reason == sched::WaitReason::kSleep) continue;
+    SampleKey key{stack_of(g, exact > 0 ? Walk::kExact : Walk::kFast), labels_of(g)};
+    exact -= exact > 0 ? 1 : 0;
+    key.labels.emplace_back("reason", sched::name_of(g->wait_reason));
+    std::ranges::sort(key.labels);
+    profile.add(key, {1, waited_ns(g)});
+  }
+  return profile;
+}
+
+Profile mutex_profile() {
+  Profile profile = wait_profile_of("contentions");
+  const std::vector<sched::Goroutine*> living = living_goroutines();
+  std::unordered_map<std::uint32_t, sched::Goroutine*> by_low_half;
+  for (sched::Goroutine* g : living) by_low_half[static_cast<std::uint32_t>(g->id)] = g;
+  std::unordered_map<sched::Goroutine*, SampleKey> holders;  // a lock with many waiters is walked once
+  for (sched::Goroutine* g : living) {
+    if (!waits(g)) continue;
+    const bool for_lock = g->wait_reason == sched::WaitReason::kMutex ||
+                          g->wait_reason == sched::WaitReason::kSharedMutexRead ||
+                          g->wait_reason == sched::WaitReason::kSharedMutexWrite;
+    if (!for_lock) continue;
+    sched::WaitFacts facts;
+    sched::hooks.tell_wait(g, facts);
+    const auto found = by_low_half.find(facts.holder);
+    sched::Goroutine* holder = facts.has_holder && found != by_low_half.end() ? found->second : nullptr;
+    const auto [entry, is_new] = holders.try_emplace(holder);
+    if (is_new && holder != nullptr) entry->second = {stack_of(holder), labels_of(holder)};
+    if (is_new && holder == nullptr) entry->second.root = "(holder not known)";
+    profile.add(entry->second, {1, waited_ns(g)});
+  }
+  return profile;
 }
 
 Profile goroutine_profile() {

@@ -11,6 +11,12 @@ Profile goroutine_profile();
 // The threads of the process. An M has the stack of the goroutine that it runs.
 Profile thread_profile();
 
+// Goroutines that wait at this moment, and how long they have waited so far, by their stacks. Sleepers do not count.
+Profile block_profile();
+// Those that wait for a lock, by the stack of the goroutine that holds it. A holder that is not known, or a plain thread,
+// is a frame with that name.
+Profile mutex_profile();
+
 // A goroutine's stack, and what profiles say of it: name, spawn site, its own labels.
 enum class Walk {
   kExact,  // by the unwind tables

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -126,6 +127,47 @@ TEST_P(Profiles, a_goroutine_profile_shows_stacks_states_and_labels) {
              has(text, "bob of the test") && has(text, "profile_test.cc:");
     })) << text;
     end.set();
+  });
+}
+
+__attribute__((noinline)) void function_that_holds_the_lock(weft::event& event) {
+  event.wait();
+  asm volatile("");
+}
+__attribute__((noinline)) void function_that_wants_the_lock(weft::mutex& lock) {
+  lock.lock();
+  lock.unlock();
+  asm volatile("");
+}
+
+TEST_P(Profiles, waits_are_shown_at_the_waiter_and_at_the_holder_of_the_lock) {
+  const File file;
+  weft::run([&] {
+    weft::event end, locked;
+    weft::mutex lock;
+    weft::task<void> holds = weft::spawn({.name = "holds"}, [&] {
+      const std::lock_guard guard(lock);
+      locked.set();
+      function_that_holds_the_lock(end);
+    });
+    locked.wait();
+    weft::task<void> wants = weft::spawn({.name = "wants"}, [&] { function_that_wants_the_lock(lock); });
+    std::string block, mutex;
+    EXPECT_TRUE(spin_until([&] {
+      file.write(weft::debug::profile::block);
+      block = file.unpacked();
+      return has(block, "function_that_wants_the_lock") && has(block, "mutex lock");
+    })) << block;
+    EXPECT_TRUE(has(block, "function_that_holds_the_lock"));
+    file.write(weft::debug::profile::mutex);
+    mutex = file.unpacked();
+    EXPECT_TRUE(has(mutex, "function_that_holds_the_lock") && has(mutex, "contentions") && has(mutex, "delay")) << mutex;
+    EXPECT_FALSE(has(mutex, "function_that_wants_the_lock")) << mutex;
+    end.set();
+    wants.join();
+    holds.join();
+    file.write(weft::debug::profile::mutex);
+    EXPECT_FALSE(has(file.unpacked(), "function_that_holds_the_lock"));
   });
 }
 
