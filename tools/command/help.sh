@@ -71,6 +71,21 @@ OUTPUT. A file that was cut short is shown up to there.
   -o OUTPUT   where the result goes (- is stdout)
 END
       ;;
+    profile) cat <<'END'
+usage: weft profile [-o FILE.pb.gz] PROGRAM [arguments]
+
+Runs a program built with weft to its end and writes its CPU profile (default: profile.pb.gz), which `go tool pprof` reads,
+and a flame graph beside it (profile.svg). Prints the functions that took most. The exit status is the program's.
+The program is a binary: weft build -g prog.cpp && weft profile ./prog
+END
+      ;;
+    top) cat <<'END'
+usage: weft top PID|URL [--once]
+
+Shows what the goroutines of a running program do, once a second. The program serves it: start it with
+WEFT_DEBUG_ADDR=127.0.0.1:0, or call weft::debug::serve() in it. WEFT_DEBUG_TOKEN is the token, where one is demanded.
+END
+      ;;
     doctor) cat <<'END'
 usage: weft doctor
 
@@ -86,6 +101,8 @@ usage: weft COMMAND [arguments]
   test [--quick|--all|--long]  check the project (source tree only)
   bench                        measure the project (source tree only)
   trace FILE                   an execution trace as a page, a summary or JSON
+  profile PROGRAM [args]       run a program, see where its CPU time goes
+  top PID|URL                  what a running program's goroutines do
   doctor                       what this machine supports
   help [COMMAND]               more about one of them
   --version
