@@ -12,10 +12,13 @@ Result hand_off_lookup(Call call) noexcept {
   Result result{};
   int found_by = 0;
   const std::int64_t error = hand_off([&] {
+    const int before = errno;
     errno = 0;
     result = call();
     found_by = h_errno;
-    return errno == 0 ? 0 : -1;
+    if (errno != 0) return -1;
+    errno = before;
+    return 0;
   });
   if (error < 0) place.fail(static_cast<int>(-error));
   [&]() __attribute__((noinline)) { h_errno = found_by; }();
