@@ -23,7 +23,8 @@ class mutex {
   mutex(const mutex&) = delete;
 
   void lock() {
-    auto [who, unlocked] = detail::begin_lock();
+    std::uint32_t unlocked;
+    const std::uint32_t who = detail::begin_lock(unlocked);
     if (!state_.compare_exchange_strong(unlocked, kLocked, std::memory_order_acquire, std::memory_order_relaxed))
         [[unlikely]] {  // pairs: mutex.state
       lock_slow(detail::forever);

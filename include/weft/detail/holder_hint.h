@@ -53,16 +53,16 @@ inline std::uint32_t self_hint() noexcept {
   return hint_of(goroutine);
 }
 
-// What the taker of a lock begins with.
-struct lock_attempt {
-  std::uint32_t who;   // self_hint()
-  std::uint32_t free;  // 0, or in a goroutine that a test controls 255: then the exchange fails, and the slow path is a point
-};
-inline lock_attempt begin_lock() noexcept {
+// self_hint() of a locker, and what it expects in the word of a free lock: 0, or in a goroutine that a test controls 255.
+// Then the exchange fails, and the slow path is a point where another goroutine may go on.
+inline std::uint32_t begin_lock(std::uint32_t& free) noexcept {
   const char* goroutine = self();
-  if (goroutine == nullptr) [[unlikely]]
-    return {0, 0};
-  return {hint_of(goroutine), static_cast<unsigned char>(goroutine[goroutine_controlled_offset])};
+  if (goroutine == nullptr) [[unlikely]] {
+    free = 0;
+    return 0;
+  }
+  free = static_cast<unsigned char>(goroutine[goroutine_controlled_offset]);
+  return hint_of(goroutine);
 }
 
 void switch_point_slow() noexcept;

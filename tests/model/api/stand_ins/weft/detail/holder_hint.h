@@ -7,10 +7,10 @@ namespace weft::detail {
 
 inline std::uint32_t self_hint() { return rl::thread_index() + 1; }
 
-struct lock_attempt {
-  std::uint32_t who, free;
-};
-inline lock_attempt begin_lock() { return {self_hint(), 0}; }
+inline std::uint32_t begin_lock(std::uint32_t& free) {
+  free = 0;
+  return self_hint();
+}
 inline void switch_point() {}
 
 // Nobody reads a report in a model; but who notes itself must be alone.
