@@ -32,8 +32,12 @@ double speedup(long repeat, Serial serial, Parallel parallel) {
   return alone / together;
 }
 
+struct Loops {
+  double even_speedup, uneven_speedup, short_ns, reduce_speedup;
+};
+
 template <class Library>
-void measure_loops(long repeat) {
+Loops measure_loops(long repeat) {
   std::vector<std::uint64_t> out(1'000'000), wanted(out.size());
   const auto even = [](std::vector<std::uint64_t>& to) { return [&to](std::size_t i) { to[i] = steps(i, 8); }; };
   const auto uneven = [](std::vector<std::uint64_t>& to) { return [&to](std::size_t i) { to[i] = steps(i, 8 * i); }; };
@@ -47,14 +51,15 @@ void measure_loops(long repeat) {
     require(std::equal(out.begin(), out.begin() + static_cast<long>(count), wanted.begin()), "of a loop");
     return gain;
   };
-  report("even_speedup", both(out.size(), even));
-  report("uneven_speedup", both(2000, uneven));
+  Loops result{};
+  result.even_speedup = both(out.size(), even);
+  result.uneven_speedup = both(2000, uneven);
 
   const long rounds = 1000 * repeat;
   const double start = now_ns();
   for (long r = 0; r < rounds; ++r)
     Library::for_each(1000, [&](std::size_t i) { out[i] = i + static_cast<std::size_t>(r); });
-  report("short_ns", (now_ns() - start) / static_cast<double>(rounds));
+  result.short_ns = (now_ns() - start) / static_cast<double>(rounds);
 
   std::vector<float> numbers(4'000'000);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % 1000);
@@ -63,10 +68,10 @@ void measure_loops(long repeat) {
     return sum;
   };
   double one = 0, other = 0;
-  const double gain =
+  result.reduce_speedup =
       speedup(repeat, [&] { one = add(0, numbers.size(), 0); }, [&] { other = Library::sum(numbers.size(), add); });
   require(std::abs(one - other) < 1e-6 * one, "of a sum");
-  report("reduce_speedup", gain);
+  return result;
 }
 
 }  // namespace bench

@@ -26,5 +26,10 @@ struct Tbb {
 int main(int argc, char** argv) {
   bench::Arguments args(argc, argv);
   const long repeat = args.get("repeat", 20);
-  tbb_bench::run(args.procs(), [&] { bench::measure_loops<Tbb>(repeat); });
+  bench::Loops result{};
+  tbb_bench::run(args.procs(), [&] { result = bench::measure_loops<Tbb>(repeat); });
+  bench::report("even_speedup", result.even_speedup);
+  bench::report("uneven_speedup", result.uneven_speedup);
+  bench::report("short_ns", result.short_ns);
+  bench::report("reduce_speedup", result.reduce_speedup);
 }

@@ -22,5 +22,10 @@ struct Weft {
 int main(int argc, char** argv) {
   bench::Arguments args(argc, argv);
   const long repeat = args.get("repeat", 20);
-  weft::run({.maxprocs = args.procs()}, [&] { bench::measure_loops<Weft>(repeat); });
+  bench::Loops result{};
+  weft::run({.maxprocs = args.procs()}, [&] { result = bench::measure_loops<Weft>(repeat); });
+  bench::report("even_speedup", result.even_speedup);
+  bench::report("uneven_speedup", result.uneven_speedup);
+  bench::report("short_ns", result.short_ns);
+  bench::report("reduce_speedup", result.reduce_speedup);
 }
