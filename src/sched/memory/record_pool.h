@@ -112,7 +112,9 @@ class RecordPool {
     const std::byte* begin;
     const std::byte* end;
   };
-  Slab slabs_[kMaxSlabs] = {};
+  // Apart from the pool, which the scheduler contains: beside members that do not start as zeros, this table would make
+  // every program 256 KB larger. So there is one pool in a process (tests: one at a time).
+  static inline constinit Slab slabs_[kMaxSlabs] = {};
   std::size_t slab_count_ = 0;
 
 #if WEFT_TSAN_USERS
