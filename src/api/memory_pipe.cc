@@ -192,16 +192,16 @@ std::size_t PipeWrite::put(std::span<const std::byte> data) {
 
 namespace weft::detail {
 namespace {
-net::PipeEnd& of(void* end) { return *static_cast<net::PipeEnd*>(end); }
+net::PipeEnd& pipe_end(void* end) { return *static_cast<net::PipeEnd*>(end); }
 }  // namespace
 
-void pipe_handle::drop(void* end) noexcept { net::PipeEnd::drop(&of(end)); }
-void pipe_handle::close_end() noexcept { of(end_).close(); }
-bool pipe_handle::is_end_open() const noexcept { return of(end_).is_open(); }
+void pipe_handle::drop(void* end) noexcept { net::PipeEnd::drop(&pipe_end(end)); }
+void pipe_handle::close_end() noexcept { pipe_end(end_).close(); }
+bool pipe_handle::is_end_open() const noexcept { return pipe_end(end_).is_open(); }
 void pipe_handle::set_end_deadline(bool reading, bool writing, time_point when) noexcept {
   const std::int64_t ns = deadline_at(when);
-  if (reading) of(end_).set_read_deadline(ns);
-  if (writing) of(end_).set_write_deadline(ns);
+  if (reading) pipe_end(end_).set_read_deadline(ns);
+  if (writing) pipe_end(end_).set_write_deadline(ns);
 }
 
 }  // namespace weft::detail

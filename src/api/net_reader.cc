@@ -10,7 +10,7 @@
 namespace weft::net {
 namespace {
 
-class Category : public std::error_category {
+class ReaderCategory : public std::error_category {
  public:
   const char* name() const noexcept override { return "weft stream"; }
   std::string message(int value) const override {
@@ -45,7 +45,7 @@ bool exceeds(std::string_view text, bool line, std::size_t limit) noexcept {
 }  // namespace
 
 const std::error_category& stream_category() noexcept {
-  static const Category category;
+  static const ReaderCategory category;
   return category;
 }
 

@@ -18,7 +18,7 @@
 namespace weft::arch {
 namespace {
 
-constexpr std::uintptr_t kPage = 4096;
+constexpr std::uintptr_t kStackPage = 4096;
 
 // A fiber that never does anything but create others. One thread at a time may run it, which is TSan's rule for fibers.
 // A thread that has to wait yields its CPU, because creating a fiber takes TSan long.
@@ -47,11 +47,11 @@ const std::byte* lowest_touched(const std::byte* bottom, const std::byte* top) n
   constexpr std::size_t kPages = 2048;
   unsigned char resident[kPages];
   const auto end = reinterpret_cast<std::uintptr_t>(top);
-  for (auto at = reinterpret_cast<std::uintptr_t>(bottom); at < end; at += kPages * kPage) {
-    const std::size_t bytes = std::min<std::size_t>(kPages * kPage, end - at);
+  for (auto at = reinterpret_cast<std::uintptr_t>(bottom); at < end; at += kPages * kStackPage) {
+    const std::size_t bytes = std::min<std::size_t>(kPages * kStackPage, end - at);
     if (syscall(SYS_mincore, at, bytes, resident) != 0) return bottom;  // raw, because TSan intercepts mincore()
-    for (std::size_t page = 0; page * kPage < bytes; ++page)
-      if ((resident[page] & 1) != 0) return reinterpret_cast<const std::byte*>(at + page * kPage);
+    for (std::size_t page = 0; page * kStackPage < bytes; ++page)
+      if ((resident[page] & 1) != 0) return reinterpret_cast<const std::byte*>(at + page * kStackPage);
   }
   return top;
 }
@@ -88,7 +88,7 @@ void replace_fiber(Fiber& fiber, const std::byte* bottom, const std::byte* top) 
   void* ended = std::exchange(fiber.handle, nursery.create(true));
   __tsan_destroy_fiber(ended);
   fiber_goes_on();
-  const auto end = (reinterpret_cast<std::uintptr_t>(top) + kPage - 1) & ~(kPage - 1);
+  const auto end = (reinterpret_cast<std::uintptr_t>(top) + kStackPage - 1) & ~(kStackPage - 1);
   forget_accesses(bottom, reinterpret_cast<const std::byte*>(end));
 }
 

@@ -21,7 +21,7 @@ inline InterruptedFrame interrupted_frame(const void* ucontext) noexcept {
 #endif
 }
 
-inline const void* interrupted_stack_pointer(const void* ucontext) noexcept {
+inline const void* stack_pointer_of(const void* ucontext) noexcept {
   const auto& machine = static_cast<const ucontext_t*>(ucontext)->uc_mcontext;
 #if defined(__x86_64__)
   return reinterpret_cast<const void*>(machine.gregs[REG_RSP]);

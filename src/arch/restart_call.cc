@@ -68,7 +68,7 @@ void sleep_on(Register& span, Register& rest) noexcept {
   }
 }
 
-constexpr std::uintptr_t kPage = 4096;  // the smallest; code beyond the page of the call is not read
+constexpr std::uintptr_t kCodePage = 4096;  // the smallest; code beyond the page of the call is not read
 
 #if defined(__x86_64__)
 constexpr std::uintptr_t kSyscallBytes = 2, kNumberBytes = 5, kMostLoads = 15;
@@ -180,7 +180,7 @@ bool restart_interrupted_call(void* ucontext, bool may_unwind) noexcept {
   auto& registers = static_cast<ucontext_t*>(ucontext)->uc_mcontext.gregs;
   const auto pc = static_cast<std::uintptr_t>(registers[REG_RIP]);
   // The page before may not be mapped.
-  if (registers[REG_RAX] != -EINTR || pc % kPage < kSyscallBytes + kMostLoads + kNumberBytes) return false;
+  if (registers[REG_RAX] != -EINTR || pc % kCodePage < kSyscallBytes + kMostLoads + kNumberBytes) return false;
   const std::int64_t number = number_of_call(pc, registers, may_unwind);
   if (!waits_only(number)) return false;
   constexpr greg_t kAbsolute = 1;
@@ -194,10 +194,10 @@ bool restart_interrupted_call(void* ucontext, bool may_unwind) noexcept {
 #elif defined(__aarch64__)
 bool restart_interrupted_call(void* ucontext, bool) noexcept {
   auto& context = static_cast<ucontext_t*>(ucontext)->uc_mcontext;
-  const std::uintptr_t within = context.pc % kPage;
+  const std::uintptr_t within = context.pc % kCodePage;
   if (static_cast<std::int64_t>(context.regs[0]) != -EINTR || within < sizeof(aarch64::Instruction)) return false;
   const std::span code(reinterpret_cast<const aarch64::Instruction*>(context.pc - within),
-                       kPage / sizeof(aarch64::Instruction));
+                       kCodePage / sizeof(aarch64::Instruction));
   const std::size_t call = within / sizeof(aarch64::Instruction) - 1;
   const auto number = static_cast<std::int64_t>(context.regs[8]);
   if (code[call] != aarch64::kSystemCall || !waits_only(number)) return false;

@@ -159,7 +159,7 @@ class LineMachine {
   Row row_;
 };
 
-std::string_view text_at(Bytes strings, std::uint64_t offset) noexcept {
+std::string_view string_at(Bytes strings, std::uint64_t offset) noexcept {
   if (offset >= strings.size()) return {};
   return ByteCursor(strings.subspan(static_cast<std::size_t>(offset))).text();
 }
@@ -207,8 +207,8 @@ class EntryTable {
   // Names given by index stay empty, because they need .debug_info.
   std::string_view text_of(const FormValue& value) const noexcept {
     switch (value.form) {
-      case kLineStrp: return text_at(sections_.line_str, value.number);
-      case kStrp:     return text_at(sections_.str, value.number);
+      case kLineStrp: return string_at(sections_.line_str, value.number);
+      case kStrp:     return string_at(sections_.str, value.number);
       default:        return value.text;
     }
   }

@@ -29,7 +29,7 @@ constexpr std::size_t kFramesAtOnce = 32;
 constexpr std::size_t kMaxModules = 16;
 constexpr std::size_t kMaxPath = 1024;
 constexpr std::size_t kMaxMangled = 2048;
-constexpr std::size_t kMaxShownName = 512;
+constexpr std::size_t kMaxWrittenName = 512;
 
 // Buffered write(2).
 class Output {
@@ -327,7 +327,7 @@ void write_name(Output& out, std::string_view name, bool may_demangle) noexcept 
     demangled = abi::__cxa_demangle(scratch.mangled, nullptr, nullptr, &status);
     if (demangled != nullptr) name = demangled;
   }
-  out.text(name.substr(0, kMaxShownName)).text(name.size() > kMaxShownName ? "..." : "");
+  out.text(name.substr(0, kMaxWrittenName)).text(name.size() > kMaxWrittenName ? "..." : "");
   std::free(demangled);
 }
 

@@ -63,7 +63,7 @@ struct Descriptor {
   std::int32_t to_started;
 };
 
-struct Search {
+struct InstanceSearch {
   const char* found = nullptr;
 };
 
@@ -135,7 +135,7 @@ int visit_module(dl_phdr_info* module, std::size_t, void* data) {
     if (header.p_type == PT_NOTE && is_loaded(*module, header.p_vaddr, header.p_memsz) &&
         segment_has_other(*module, header)) {
       const bool named = module->dlpi_name != nullptr && *module->dlpi_name != '\0';
-      static_cast<Search*>(data)->found = named ? module->dlpi_name : program_path();
+      static_cast<InstanceSearch*>(data)->found = named ? module->dlpi_name : program_path();
       return 1;
     }
   }
@@ -149,7 +149,7 @@ void mark_instance_started() noexcept {
 }
 
 const char* other_started_instance() noexcept {
-  Search search;
+  InstanceSearch search;
   const ElfW(Nhdr)* note = &weft_instance_note;
   asm volatile("" : "+r"(note));  // a reference that stays, to keep the note linked
   dl_iterate_phdr(visit_module, &search);

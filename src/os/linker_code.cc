@@ -9,7 +9,7 @@
 namespace weft::os {
 namespace {
 
-CodeRange linker;  // written before the first signal
+CodeRange resolver;  // written before the first signal
 
 }  // namespace
 
@@ -17,10 +17,10 @@ void find_linker_code() noexcept {
 #if defined(__aarch64__)
   const std::uintptr_t base = getauxval(AT_BASE);
   if (base == 0) return;  // statically linked
-  linker = code_around(reinterpret_cast<const void*>(base + reinterpret_cast<const ElfW(Ehdr)*>(base)->e_entry));
+  resolver = code_around(reinterpret_cast<const void*>(base + reinterpret_cast<const ElfW(Ehdr)*>(base)->e_entry));
 #endif
 }
 
-bool is_linker_code(std::uintptr_t pc) noexcept { return pc - linker.begin < linker.end - linker.begin; }
+bool is_linker_code(std::uintptr_t pc) noexcept { return pc - resolver.begin < resolver.end - resolver.begin; }
 
 }  // namespace weft::os

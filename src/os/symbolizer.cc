@@ -96,7 +96,7 @@ struct LoadedModule {
   std::vector<ElfW(Phdr)> headers;
 };
 
-std::string program_path() {
+std::string path_of_program() {
   char path[4096];
   const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
   return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : std::string(program_invocation_name);
@@ -161,7 +161,7 @@ class Module {
   }
 
   void open_program(const LoadedModule& loaded) {
-    path_ = program_path();
+    path_ = path_of_program();
     if (open("/proc/self/exe", loaded)) return;
     // Run as "ld.so program", the link in /proc names the loader; without /proc there is no link.
     for (const char* const candidate : {reinterpret_cast<const char*>(getauxval(AT_EXECFN)),

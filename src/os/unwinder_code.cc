@@ -8,7 +8,8 @@
 
 #include "os/code_range.h"
 
-extern "C" int _dl_find_object(void*, void*) __attribute__((weak));
+// By a name of its own, for only newer C libraries declare it.
+extern "C" int weft_dl_find_object(void*, void*) __asm__("_dl_find_object") __attribute__((weak));
 
 namespace weft::os {
 namespace {
@@ -24,7 +25,7 @@ _Unwind_Reason_Code remember_caller(_Unwind_Context*, void*) {
 
 }  // namespace
 
-bool finds_frames_without_lock() noexcept { return &_dl_find_object != nullptr; }
+bool finds_frames_without_lock() noexcept { return &weft_dl_find_object != nullptr; }
 
 void find_unwinder_code() noexcept { _Unwind_Backtrace(remember_caller, nullptr); }
 

@@ -45,7 +45,7 @@ constinit char timer_mark = 0;
 // Null: the thread is not on its goroutine's stack, or another thread may have the goroutine already.
 const sched::Goroutine* goroutine_here(const void* ucontext) noexcept {
   const sched::Goroutine* g = os::current_g();
-  const void* sp = arch::interrupted_stack_pointer(ucontext);
+  const void* sp = arch::stack_pointer_of(ucontext);
   const bool is_ours = g != nullptr && sp > g->stack_bottom && sp < static_cast<const void*>(g) &&
                        g->sp.load_relaxed() == nullptr;
   return is_ours ? g : nullptr;

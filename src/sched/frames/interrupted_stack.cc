@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kLongestStack = 10'000;  // frames; to walk one takes about 1 us
 constexpr std::size_t kPausePerFrameUs = 16;   // after a walk in vain: at most 1/16 of the time goes into walks
 
-_Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
+_Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* data) {
   StackWalk& walk = *static_cast<StackWalk*>(data);
   const WalkedFrame frame(context);
   const std::uintptr_t pc = frame.pc;
@@ -52,7 +52,7 @@ StackWalk walk_interrupted_stack(const Goroutine* g) noexcept {
   StackWalk walk;
   walk.scope = g->preemptible;
   const Unwinding unwinding;
-  if (unwinding.allowed() && knows_runtime_text()) _Unwind_Backtrace(next_frame, &walk);
+  if (unwinding.allowed() && knows_runtime_text()) _Unwind_Backtrace(look_at_frame, &walk);
   return walk;
 }
 

@@ -20,7 +20,7 @@
 namespace weft::sched {
 namespace {
 
-constexpr std::size_t kUnwinderNeeds = 24 * 1024;  // bytes of stack that the unwinder may use below a parked context
+constexpr std::size_t kWalkNeeds = 24 * 1024;  // bytes of stack that the unwinder may use below a parked context
 
 struct Capture {
   void** out;
@@ -119,7 +119,7 @@ std::size_t capture_parked(Goroutine* g, void** out, std::size_t max) noexcept {
   void* sp = g->sp.load_acquire();  // pairs: goroutine.sp
   if (sp == nullptr) return 0;      // running somewhere
   Capture capture{out, max};
-  if (static_cast<std::size_t>(static_cast<std::byte*>(sp) - g->stack_bottom) > kUnwinderNeeds) {
+  if (static_cast<std::size_t>(static_cast<std::byte*>(sp) - g->stack_bottom) > kWalkNeeds) {
     weft_call_on_context(sp, capture_here, &capture);
     return capture.count;
   }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kSoonNs = 50'000, kWatchNs = 1'000'000, kCalmNs = 5'000'000;
 constexpr std::uint32_t kMostQuestions = 8;  // at each look: how often the kernel is asked whether a thread sleeps
-constexpr std::int64_t kAskAgainNs = 1'000'000;
+constexpr std::int64_t kAskForShareNs = 1'000'000;
 constexpr std::int64_t kSlackPart = 20;  // 1/20 of a CPU is given away
 constexpr std::int64_t kMostCreditNs = 2'000'000, kMostDebtNs = 20'000'000;
 constexpr std::int64_t kLongestWaitNs = 50'000'000, kEscapeNs = 2'000'000;
@@ -110,7 +110,7 @@ void ExileShares::count_one(Machine& m, std::int64_t now, Census& census) noexce
     if (census.longest_wait == nullptr || turn.since_ns < census.longest_wait->turn.since_ns) census.longest_wait = &m;
   } else if (wanted) {
     ++census.asked;
-    ask_to_hold(m, kHoldShare, now, kAskAgainNs);  // asked again: the last signal met it where it must not be held
+    ask_to_hold(m, kHoldShare, now, kAskForShareNs);  // asked again: the last signal met it where it must not be held
   }
 }
 
@@ -234,7 +234,7 @@ void ExileShares::end_loan() noexcept {
 
 void ExileShares::hold_one(Machine* m, std::int64_t now) noexcept {
   std::lock_guard guard(scheduler.machines_lock);
-  if (m->exiled.load_relaxed() && m->guard_slot != nullptr) ask_to_hold(*m, kHoldShare, now, kAskAgainNs);
+  if (m->exiled.load_relaxed() && m->guard_slot != nullptr) ask_to_hold(*m, kHoldShare, now, kAskForShareNs);
 }
 
 void ExileShares::release_one(Machine* m, std::int64_t now) noexcept {

@@ -27,7 +27,7 @@
 namespace weft::sched {
 namespace {
 
-constexpr std::int64_t kAskAgainNs = 100'000;
+constexpr std::int64_t kAskToStopNs = 100'000;
 constexpr std::uint64_t kSpinUs = 20;
 constexpr std::int64_t kSignalAfterNs = 2'000'000, kSignalAgainNs = 1'000'000;
 constexpr std::int64_t kWalkEndsNs = 20'000'000;  // the exit waits at least so long for threads that walk their stack
@@ -124,7 +124,7 @@ bool wait_until_stopped(const Processor* own, std::int64_t deadline_ns) noexcept
     const std::int64_t now = os::now_ns();
     if (now >= deadline_ns) return false;
     if (spin_until_stopped()) return true;
-    scheduler.stopped_note.wait(now + kAskAgainNs);
+    scheduler.stopped_note.wait(now + kAskToStopNs);
     ask_everybody(own);
     if (now >= signal_at && settings.preempt) {
       ask_by_signal_who_runs(own);
