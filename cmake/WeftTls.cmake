@@ -28,9 +28,9 @@ if(WEFT_INSTALL)
   if(WEFT_VARIANT)
     set(weft_tls_variant "-${WEFT_VARIANT}")
   endif()
-  install(TARGETS weft_tls EXPORT weft-tls-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
+  install(TARGETS weft_tls EXPORT weft-tls-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development OPTIONAL)
   install(EXPORT weft-tls-targets NAMESPACE weft:: DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/weft"
-    FILE "weft${weft_tls_variant}-tls-targets.cmake")
+    FILE "weft${weft_tls_variant}-tls-targets.cmake" COMPONENT development)
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/install-files/weft${weft_tls_variant}-tls.pc" @ONLY CONTENT
 "Name: weft${weft_tls_variant}-tls
 Description: TLS for weft
@@ -40,5 +40,5 @@ Requires.private: openssl >= 3
 Cflags: -DWEFT_HAS_TLS=1
 Libs: -lweft_tls@WEFT_LIBRARY_SUFFIX@ -lweft@WEFT_LIBRARY_SUFFIX@ -lssl -lcrypto
 ")
-  install(FILES "${PROJECT_BINARY_DIR}/install-files/weft${weft_tls_variant}-tls.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+  install(FILES "${PROJECT_BINARY_DIR}/install-files/weft${weft_tls_variant}-tls.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
 endif()

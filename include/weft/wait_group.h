@@ -14,6 +14,9 @@
 
 namespace weft {
 
+class wait_group;
+void end_of_call(wait_group* group) noexcept;
+
 // Waits for a number of goroutines to finish.
 class wait_group {
  public:

@@ -14,4 +14,5 @@
 #include "weft/sync.h"
 #include "weft/task_force.h"
 #include "weft/time.h"
+#include "weft/version.h"
 #include "weft/wait_any.h"

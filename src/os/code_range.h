@@ -11,4 +11,8 @@ struct CodeRange {
 };
 CodeRange code_around(const void* address) noexcept;
 
+// All of the module around an address, for callers that must not wait for the dynamic linker's lock. Empty: it is in none,
+// or the C library is older than glibc 2.35.
+CodeRange code_found_without_lock(std::uintptr_t address) noexcept;
+
 }  // namespace weft::os

@@ -75,7 +75,7 @@ void remember(const CodeRange& range) noexcept {
   if (range.begin != range.end && module_count < kMostModules) modules[module_count++] = range;
 }
 
-int look_at_module(dl_phdr_info* module, std::size_t, void*) {
+int remember_c_library(dl_phdr_info* module, std::size_t, void*) {
   const bool is_library = is_named(module->dlpi_name, "libc.") || is_named(module->dlpi_name, "libc-") ||
                           is_named(module->dlpi_name, "libpthread");
   if (!is_library) return 0;
@@ -95,10 +95,11 @@ void find_common_lock_code() noexcept {
   if (base == 0) return;  // statically linked
   linker = code_around(reinterpret_cast<const void*>(base + reinterpret_cast<const ElfW(Ehdr)*>(base)->e_entry));
   remember(linker);
-  dl_iterate_phdr(look_at_module, nullptr);
+  dl_iterate_phdr(remember_c_library, nullptr);
   const CodeRange allocator = code_around(reinterpret_cast<const void*>(&std::malloc));
   const CodeRange own = code_around(reinterpret_cast<const void*>(&find_common_lock_code));
-  if (allocator.begin != own.begin) remember(allocator);
+  const CodeRange program = code_around(reinterpret_cast<const void*>(getauxval(AT_ENTRY)));  // not own: libweft.so
+  if (allocator.begin != own.begin && allocator.begin != program.begin) remember(allocator);
 }
 
 bool is_common_lock_code(std::uintptr_t pc) noexcept {

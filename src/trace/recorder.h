@@ -164,7 +164,7 @@ class Recorder {
   void (*ring_)() = [] {};
 };
 
-extern constinit Recorder recorder;
+extern __attribute__((visibility("hidden"))) constinit Recorder recorder;
 
 inline bool Recorder::try_enter(Lane& lane) noexcept {
   if (WEFT_UNLIKELY(lane.section.load_acquire() % 2 != 0)) return false;  // pairs: lane.section

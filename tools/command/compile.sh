@@ -43,7 +43,7 @@ compile() {
   if [[ -n $shared && $link == yes ]]; then
     [[ $posix == off ]] || die "--posix is for programs: the libraries that they load need nothing"
     # The library's checks, and its other calls of weft, go to the program's runtime.
-    local forwarding=${weft_library%.a}_shared.a
+    local forwarding=${weft_library%.*}_shared.a
     if [[ -f $forwarding ]]; then
       tail+=("$forwarding")
     elif [[ -n $checks$preempt_flags ]]; then
@@ -56,6 +56,9 @@ compile() {
     hooks=$(posix_flags "${arguments[@]}") || exit 1
     [[ -z $hooks ]] || mapfile -t -O "${#tail[@]}" tail <<<"$hooks"
     tail+=(${use_tls:+"$weft_tls_library"} "$weft_library" ${use_tls:+-lssl -lcrypto} -pthread ${weft_link_flags:-})
+    if [[ $weft_library == *.so ]]; then # an installation without libweft.a: checks go to libweft.so by way of this
+      tail+=("${weft_library%.so}_shared.a" "-Wl,-rpath,$(dirname -- "$weft_library")")
+    fi
   fi
   # shellcheck disable=SC2086  # CXX and the flags are lists
   $cxx -std=c++20 -O2 -g $weft_flags ${use_tls:+-DWEFT_HAS_TLS=1} $shared $checks $preempt_flags -I"$weft_include" -pthread "${arguments[@]}" ${output:+-o "$output"} "${tail[@]}"

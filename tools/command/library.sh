@@ -121,10 +121,14 @@ need_library() {
       touch -- "$stamp.new"
       if [[ ! -f $dir/build.ninja ]]; then
         say "building the library ($preset) in ${dir/#$PWD\//}"
-        configure "$dir" "$preset" -DWEFT_BUILD_TESTS=OFF -DWEFT_BUILD_EXAMPLES=OFF -DWEFT_WERROR=OFF ||
+        # WEFT_UNITY: a quarter of the time.
+        configure "$dir" "$preset" -DWEFT_BUILD_TESTS=OFF -DWEFT_BUILD_EXAMPLES=OFF -DWEFT_WERROR=OFF -DWEFT_UNITY=ON ||
           die "the library could not be configured"
       fi
-      ninja_build "$dir" weft || die "the library could not be built"
+      if ! ninja_build "$dir" weft; then
+        # Two sources that cannot be compiled together (tools/lint/check_unity.py) can be compiled one by one.
+        configure "$dir" "$preset" -DWEFT_UNITY=OFF && ninja_build "$dir" weft || die "the library could not be built"
+      fi
       mv -- "$stamp.new" "$stamp"
     fi
     exec {lock}>&-

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sched/frames/foreign_frames.h"
 
+#include <sys/auxv.h>
 #include <unwind.h>
 
 #include "os/code_range.h"
@@ -17,9 +18,13 @@ namespace {
 constexpr std::size_t kMostFrames = 128;
 constexpr std::ptrdiff_t kUnwinderNeeds = 24 * 1024;  // bytes of stack
 
-constinit os::CodeRange program;  // written before there are goroutines
+constinit os::CodeRange own;       // the module with the runtime; written before there are goroutines
+constinit bool is_shared = false;  // it is libweft.so
+
+bool contains(const os::CodeRange& range, std::uintptr_t pc) { return pc - range.begin < range.end - range.begin; }
 
 struct Walk {
+  os::CodeRange home = own;
   std::size_t frames = 0;
   RuntimeFrames runtime{true};
   bool reached_main = false;
@@ -41,13 +46,19 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* data) {
     walk.found.in_runtime = true;
     return _URC_END_OF_STACK;
   }
-  if (program.begin != program.end) walk.found.foreign |= frame.pc - program.begin >= program.end - program.begin;
+  if (own.begin != own.end && !contains(own, frame.pc)) {
+    if (is_shared && walk.home.begin == own.begin) walk.home = os::code_found_without_lock(frame.pc);
+    walk.found.foreign |= !contains(walk.home, frame.pc);
+  }
   return ++walk.frames < kMostFrames ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
 }  // namespace
 
-void find_program_code() noexcept { program = os::code_around(reinterpret_cast<const void*>(&weft_goroutine_main)); }
+void find_program_code() noexcept {
+  own = os::code_around(reinterpret_cast<const void*>(&weft_goroutine_main));
+  is_shared = own.begin != own.end && !contains(own, static_cast<std::uintptr_t>(getauxval(AT_ENTRY)));
+}
 
 FramesOnStack look_at_frames(const Goroutine* g) noexcept {
   if (static_cast<std::byte*>(__builtin_frame_address(0)) - g->stack_bottom < kUnwinderNeeds) return {.foreign = true};

@@ -7,7 +7,8 @@
 // have the address of a thread_local in a register. So it has to go on on the thread it was called on.
 //   Rule      A goroutine that has code of other modules than the program on its stack when it is preempted is resumed
 //             by the same thread, as are goroutines stopped by signal (preempt.h). In statically linked programs all
-//             code is in one module, so this cannot be told.
+//             code is in one module, so this cannot be told. Beside libweft.so, "the program" is the module that the
+//             check is in: a program or a plugin, whichever has started the goroutine.
 //   Handlers  of signals that were installed without SA_ONSTACK run on the goroutine's stack. They may interrupt
 //             anything, also the runtime with its locks held. So a goroutine does not give way inside a handler.
 //   Runtime   The runtime's code has no checks, but it calls functions that have: inline functions of headers that the

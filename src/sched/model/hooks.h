@@ -24,6 +24,6 @@ struct Hooks {
   void (*tell_wait)(const Goroutine* g, WaitFacts& facts) = [](const Goroutine*, WaitFacts&) {};  // for dumps
 };
 
-extern Hooks hooks;
+extern __attribute__((visibility("hidden"))) Hooks hooks;
 
 }  // namespace weft::sched

@@ -111,7 +111,7 @@ struct Scheduler {
 };
 
 // One per process. Constant-initialised, so that it can be used before and after main.
-extern Scheduler scheduler;
+extern __attribute__((visibility("hidden"))) Scheduler scheduler;
 
 // Acquire: an observer that sees a policy sees what the policy keeps for each P.
 inline Policy& policy() noexcept { return *scheduler.policy.load_acquire(); }  // pairs: policy
