@@ -51,8 +51,8 @@ function(weft_group_sources)
       set_source_files_properties("${source}" PROPERTIES UNITY_GROUP insight)
     elseif(source MATCHES "/src/api/(barrier|latch|semaphore|weighted|shared_mutex|recursive|condition|pool|once|watch|broadcast|parallel|task_force)")
       set_source_files_properties("${source}" PROPERTIES UNITY_GROUP sync)
-    elseif(source MATCHES "\\.cc$" AND NOT source MATCHES "/(errno_location|thread_locals|scheduler|dispatch|arrivals|chan_core|select|launch|classic)\\.cc$")
-      # Those are apart: two return what belongs to the thread, which callers must not keep; one has its own flags; and hot
+    elseif(source MATCHES "\\.cc$" AND NOT source MATCHES "/(errno_location|thread_locals|scheduler|dispatch|arrivals|chan_core|select|launch|classic|site)\\.cc$")
+      # Those are apart: two return what belongs to the thread, which callers must not keep; one has its own flags, one a name that an overload takes; and hot
       # paths would be inlined otherwise than in other builds (up to 9 % more instructions).
       math(EXPR group "${count} / 25")
       math(EXPR count "${count} + 1")

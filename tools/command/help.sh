@@ -107,6 +107,8 @@ usage: weft COMMAND [arguments]
   help [COMMAND]               more about one of them
   --version
 
+Missing packages are installed as root or with sudo. On a terminal weft asks first; `weft --yes COMMAND` does not.
+
 Environment: CXX (g++ >= 12 or clang++ >= 16), WEFT_BUILD_DIR (default: build/ in the source tree), WEFT_JOBS (parallel
 compilers), WEFT_NO_INSTALL=1 (never install packages, say what is missing instead).
 END

@@ -34,6 +34,13 @@ install_wanted() {
   if ((EUID != 0)) && ! { sudo -n true 2>/dev/null || [[ -t 0 && -t 2 ]]; }; then
     die "installing packages needs root, and sudo wants a password where nobody can type one. Run:"$'\n'"  $command"
   fi
+  # On a terminal the user decides. Elsewhere, as in a container's build, nobody can be asked.
+  if [[ ${yes:-no} != yes && -t 0 && -t 2 ]]; then
+    local answer=''
+    printf 'weft: install them with %sapt-get? [Y/n] ' "$sudo" >&2
+    read -r answer || answer=no
+    [[ -z $answer || $answer =~ ^[yY]([eE][sS])?$ ]] || die "nothing was installed. To do it by hand, run:"$'\n'"  $command"
+  fi
   say "installing with ${sudo}apt-get"
   # The package lists of a fresh machine are empty or old. They are refreshed only if the installation fails.
   if ! { have_package_lists && apt_get install -y --no-install-recommends "${wanted[@]}"; }; then
