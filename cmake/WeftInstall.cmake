@@ -111,6 +111,7 @@ if(WEFT_VARIANT)
 endif()
 install(PROGRAMS "${PROJECT_SOURCE_DIR}/weft" DESTINATION bin COMPONENT tools)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/command" DESTINATION share/weft COMPONENT tools)
+install(FILES "${PROJECT_SOURCE_DIR}/tools/debugger/weft-gdb.py" DESTINATION share/weft COMPONENT tools)
 # Manual pages and completions come from the command's help, when this is configured.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/command/help.sh"
   "${PROJECT_SOURCE_DIR}/tools/command/pages.sh")
