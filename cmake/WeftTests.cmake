@@ -6,6 +6,7 @@
 #   tests/conformance/x_test.cc  conformance.x    GoogleTest, public headers and tests/support only
 #   tests/stress/x_test.cc     stress.x           the same
 #                              seam.NAME          both once more, with the policy of tests/support/round_robin.cc
+#                              batch.NAME         and with the policy batch; label batch-quick: the most telling ones
 #   tests/tls/x_test.cc        tls.x              as conformance, linked with weft::tls
 #   tests/long/x_test.cc       long.x             the same, for `weft test --long`
 #   tests/programs/x.cc        program.x          a whole program; its `// check:` lines say how it must end
@@ -201,6 +202,25 @@ function(weft_seam_test name target labels timeout)
   weft_finish_test(seam.${name} ${target} "${seam_labels}" ${timeout})
 endfunction()
 
+# The most telling ones of the conformance and stress tests, for the default run under batch.
+set(weft_batch_quick_tests conformance.chan conformance.hogs conformance.scheduler conformance.select
+  conformance.work_conservation stress.everything)
+
+# The same test once more under the policy batch, which takes the place of classic (tests/support/runtime_test.h).
+function(weft_batch_test name target labels timeout)
+  add_test(NAME batch.${name} COMMAND ${target} --gtest_filter=-*_global)
+  set_property(TEST batch.${name} APPEND PROPERTY ENVIRONMENT
+    "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/batch.${name}.xml;WEFT_POLICY=batch;WEFT_TEST_POLICY=batch")
+  set(batch_labels batch)
+  if(name IN_LIST weft_batch_quick_tests)
+    list(APPEND batch_labels batch-quick)
+  endif()
+  if("serial" IN_LIST labels)
+    list(APPEND batch_labels serial)
+  endif()
+  weft_finish_test(batch.${name} ${target} "${batch_labels}" ${timeout})
+endfunction()
+
 # gtest writes its cases to results/NAME.xml, from which the weft command counts them.
 function(weft_gtest source kind name)
   # They look at the runtime from inside, whose orders TSan is not told of: build with WEFT_TSAN_RUNTIME to run them.
@@ -226,6 +246,7 @@ function(weft_gtest source kind name)
   weft_finish_test(${name} ${target} "${labels}" ${timeout})
   if(kind MATCHES "^(conformance|stress)$")
     weft_seam_test(${name} ${target} "${labels}" ${timeout})
+    weft_batch_test(${name} ${target} "${labels}" ${timeout})
   endif()
   if(weft_traced_tests AND kind MATCHES "^(conformance|stress)$" AND NOT "no-trace" IN_LIST labels)
     set(script "${PROJECT_SOURCE_DIR}/tests/trace/run_traced.py")

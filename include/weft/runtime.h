@@ -5,10 +5,13 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "weft/detail/errno.h"
+#include "weft/detail/goroutine_id.h"
 
 // The runtime: one per process, started at first use.
 namespace weft {
@@ -44,6 +47,21 @@ struct stats {
   std::uint64_t leases = 0;
   std::uint64_t retreats = 0;    // a P gave its goroutines to another, because sharing channels or locks cost too much
   std::uint64_t injections = 0;  // of preempts_done: stopped by a signal between two instructions (preemptible)
+  // How many batches there are now (runtime::batches), and how often a goroutine joined one.
+  std::uint64_t batches = 0, batch_joins = 0;
+  // The batch policy: runs that ended with a split, and batches that thieves could see or have taken.
+  std::uint64_t batch_splits = 0, batches_offered = 0, batches_stolen = 0;
+  std::uint64_t migrations = 0;    // a goroutine was resumed on another P than the one it last ran on
+  std::uint64_t same_p_wakes = 0;  // a goroutine was resumed on the P it last ran on
+};
+
+// Goroutines that talk with each other, as the batch policy has seen them wake each other through channels.
+struct batch_info {
+  std::uint64_t id = 0;
+  std::vector<goroutine_id> members;
+  std::vector<std::string> channels;  // through which they met: the names, or "chan" and the address; the first six
+  std::uint64_t meetings = 0;
+  int processor = 0;  // where they met last
 };
 
 namespace runtime {
@@ -57,6 +75,8 @@ void dump(std::ostream& out);
 policy_kind policy();
 // Stops the world for the change. Throws std::invalid_argument for a policy that is not available.
 void set_policy(policy_kind kind);
+// The batches of at least two goroutines; none under other policies than batch. Stops the world meanwhile.
+std::vector<batch_info> batches();
 
 namespace detail {
 void stop();

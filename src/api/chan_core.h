@@ -200,6 +200,8 @@ class chan_core {
 };
 
 // The cases of a goroutine that waits in a select, from its wait object; for dumps.
+// The channel whose waker ended that select, which has not run since. Null: a time limit or an event did.
+const chan_core* channel_that_ended(const void* object) noexcept;
 std::size_t cases_of_waiting_select(const void* object, const select_case** cases) noexcept;
 
 }  // namespace weft::detail

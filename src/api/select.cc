@@ -110,8 +110,13 @@ void withdraw(const select_case& one, Joiner& joiner) noexcept {
 }
 
 struct SelectTable {
+  SelectTable(select_case* cases, std::size_t count) : cases_(cases), count_(count) {}
+
   select_case* cases_;
   std::size_t count_;
+  // Of a select that waits:
+  const Choice* choice_;
+  const Waiter* waiters_;  // one for each case; null: the cases are not only channels
 };
 
 // HasEvents: some cases may be tasks and futures.
@@ -121,7 +126,7 @@ class Select : public SelectTable {
 
  public:
   Select(select_case* cases, std::size_t count, std::int64_t deadline_ns)
-      : SelectTable{cases, count}, deadline_ns_(deadline_ns) {}
+      : SelectTable(cases, count), deadline_ns_(deadline_ns) {}
 
   __attribute__((always_inline)) std::size_t run() {
     sched::point();
@@ -205,6 +210,8 @@ class Select : public SelectTable {
     std::exception_ptr error;
     Choice choice;
     if (WEFT_LIKELY(locks_are_own_)) choice.fired.give_to(*sched::MachineOwners::self());
+    choice_ = &choice;
+    waiters_ = waiters;
     sched::begin_wait(g, reason(), static_cast<SelectTable*>(this));
     Room* waiter = waiters;
     const select_case* const end = cases_ + count_;
@@ -250,6 +257,8 @@ class Select : public SelectTable {
     const std::int64_t wake_at = when_to_wake();
     std::exception_ptr error;
     Wait wait(reason(), static_cast<SelectTable*>(this), wake_at);
+    choice_ = &wait.choice();
+    waiters_ = HasEvents ? nullptr : waiters;
     wait.begin();
     for (std::size_t i = 0; i < count_; ++i)
       if (HasEvents || cases_[i].channel != nullptr) queue(waiters[i], cases_[i], wait.sleeper(), wait.choice(), error);
@@ -369,6 +378,12 @@ std::size_t cases_of_waiting_select(const void* object, const select_case** case
   const auto* select = static_cast<const SelectTable*>(object);
   *cases = select->cases_;
   return select->count_;
+}
+
+const chan_core* channel_that_ended(const void* object) noexcept {
+  const auto* select = static_cast<const SelectTable*>(object);
+  if (select->waiters_ == nullptr || select->choice_->winner == nullptr) return nullptr;
+  return select->cases_[select->choice_->winner - select->waiters_].channel;
 }
 
 std::size_t select_among(select_case* cases, std::size_t count, std::int64_t deadline_ns) {

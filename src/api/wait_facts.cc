@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "api/wait_facts.h"
 
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 
 #include "api/chan_core.h"
 #include "api/weighted_wait.h"
@@ -166,6 +169,36 @@ void tell_wait(const sched::Goroutine* g, sched::WaitFacts& facts) {
     case kFuture:           facts.object = inspector::text("future", nullptr, object); return;
     default:                return;
   }
+}
+
+namespace {
+
+// Not snprintf, because the goroutine at whose wake-up this is asked may have little stack left.
+void copy_name(const char* from, char* to, std::size_t size) noexcept {
+  const std::size_t length = strnlen(from, size - 1);
+  std::memcpy(to, from, length);
+  to[length] = '\0';
+}
+void write_address(const void* address, char* to, std::size_t size) noexcept {
+  constexpr char kPrefix[] = "chan 0x";
+  copy_name(kPrefix, to, size);
+  char* const begin = to + sizeof kPrefix - 1;
+  const auto written = std::to_chars(begin, to + size - 1, reinterpret_cast<std::uintptr_t>(address), 16);
+  *written.ptr = '\0';
+}
+
+}  // namespace
+
+const void* tell_meeting(const sched::Goroutine* g, char* name, std::size_t size) noexcept {
+  const detail::chan_core* channel = static_cast<const detail::chan_core*>(g->wait_object);
+  if (g->wait_reason == sched::WaitReason::kSelect) channel = detail::channel_that_ended(g->wait_object);
+  if (channel == nullptr || channel->is_timer() || channel->is_contexts()) return nullptr;
+  if (channel->name() != nullptr) {
+    copy_name(channel->name(), name, size);
+  } else {
+    write_address(channel, name, size);
+  }
+  return channel;
 }
 
 }  // namespace weft::api

@@ -8,4 +8,7 @@ namespace weft::api {
 // the primitive's lock.
 void tell_wait(const sched::Goroutine* g, sched::WaitFacts& facts);
 
+// For the hook of the same name: the channel through which another goroutine has woken g.
+const void* tell_meeting(const sched::Goroutine* g, char* name, std::size_t size) noexcept;
+
 }  // namespace weft::api

@@ -94,6 +94,13 @@ class Parser {
            if (text == "matrix") return PolicyName::kMatrix;
            return std::nullopt;
          });
+    std::optional<bool> kroc;
+    read("WEFT_BATCH", "kroc or own", kroc, [](std::string_view text) -> std::optional<bool> {
+      if (text == "kroc") return true;
+      if (text == "own") return false;
+      return std::nullopt;
+    });
+    out.kroc_batches = kroc.value_or(false);
     read("WEFT_STACK_SIZE",
          "a number of bytes from 16K to 1024M, written in base 10 with an optional suffix K or M",
          out.stack_size, parse_size);

@@ -44,6 +44,7 @@ struct DebugSettings {
 struct Settings {
   std::optional<int> maxprocs;            // WEFT_MAXPROCS    1..1024
   std::optional<PolicyName> policy;       // WEFT_POLICY      classic | global | batch | matrix
+  bool kroc_batches = false;              // WEFT_BATCH       kroc | own
   std::optional<std::size_t> stack_size;  // WEFT_STACK_SIZE  bytes, 16K..1G; not yet rounded to pages
   std::optional<bool> preempt;            // WEFT_PREEMPT     on | off
   std::optional<int> preempt_signal;      // WEFT_PREEMPT_SIGNAL  1..64

@@ -154,6 +154,13 @@ TEST(Options, policy_takes_the_four_names_only) {
     error_of("WEFT_POLICY", bad);
 }
 
+TEST(Options, batch_takes_krocs_rules_or_its_own) {
+  EXPECT_FALSE(parse({}).settings.kroc_batches);
+  EXPECT_FALSE(parse({{"WEFT_BATCH", "own"}}).settings.kroc_batches);
+  EXPECT_TRUE(parse({{"WEFT_BATCH", "kroc"}}).settings.kroc_batches);
+  for (const char* bad : {"", "KROC", "on", "1", "kroc "}) error_of("WEFT_BATCH", bad);
+}
+
 TEST(Options, preempt_is_on_or_off) {
   EXPECT_EQ(parse({{"WEFT_PREEMPT", "on"}}).settings.preempt, true);
   EXPECT_EQ(parse({{"WEFT_PREEMPT", "off"}}).settings.preempt, false);

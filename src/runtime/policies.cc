@@ -2,8 +2,8 @@
 #include "runtime/policies.h"
 
 #include <stdexcept>
-#include <string>
 
+#include "policy/batch.h"
 #include "policy/classic.h"
 #include "policy/global.h"
 
@@ -12,6 +12,7 @@ namespace {
 
 constinit policy::Classic classic;
 constinit policy::Global global;
+constinit policy::Batch batch;
 constinit sched::Policy* in_place_of_classic = &classic;
 
 }  // namespace
@@ -20,14 +21,15 @@ sched::Policy& policy_of(policy_kind kind) {
   switch (kind) {
     case policy_kind::classic: return *in_place_of_classic;
     case policy_kind::global:  return global;
-    case policy_kind::batch:   break;
+    case policy_kind::batch:   return batch;
     case policy_kind::matrix:  break;
   }
-  throw std::invalid_argument(std::string("weft: the policy '") + (kind == policy_kind::batch ? "batch" : "matrix") +
-                              "' is not available in this version; use classic or global");
+  throw std::invalid_argument(
+      "weft: the policy 'matrix' is not available in this version; use classic, global or batch");
 }
 
 policy_kind kind_of(const sched::Policy& policy) noexcept {
+  if (&policy == &batch) return policy_kind::batch;
   return &policy == &global ? policy_kind::global : policy_kind::classic;
 }
 

@@ -32,6 +32,7 @@
 #include "sched/observe/dump_threads.h"
 #include "sched/observe/leak_roots.h"
 #include "sched/observe/roots.h"
+#include "sched/state/batch_members.h"
 #include "sched/state/process_end.h"
 #include "sched/tracing/trace_points.h"
 #include "sched/world/world.h"
@@ -253,6 +254,7 @@ void apply_settings() {
   if (environment.preempt) settings.preempt = *environment.preempt;
   if (environment.slice_ms) settings.slice_ns = *environment.slice_ms * 1'000'000ll;
   apply_debug(environment.debug);
+  settings.kroc_batches = environment.kroc_batches;
   if (environment.max_threads)
     settings.max_threads = static_cast<std::uint32_t>(*environment.max_threads);
   else if (first_options.max_threads != 0)
@@ -279,6 +281,7 @@ void start_locked() {
   sched::hooks.thread_ending = thread_ending;
   sched::hooks.report_overflow = service::report_overflow;
   sched::hooks.tell_wait = api::tell_wait;
+  sched::hooks.tell_meeting = api::tell_meeting;
   service::install_crash_reports(service::request_dump_and_exit);
   service::watch_thread_mutexes();
   if (sched::settings.preempt)
@@ -460,6 +463,13 @@ stats read_stats() {
   result.exiles = sched::total(Counter::kExiles);
   result.leases = sched::total(Counter::kLeases);
   result.retreats = sched::total(Counter::kRetreats);
+  result.batches = sched::batch_members.count();
+  result.batch_joins = sched::total(Counter::kBatchJoins);
+  result.batch_splits = sched::total(Counter::kBatchSplits);
+  result.batches_offered = sched::total(Counter::kBatchesOffered);
+  result.batches_stolen = sched::total(Counter::kBatchesStolen);
+  result.migrations = migrations;
+  result.same_p_wakes = result.same_processor;
   result.injections = sched::total(Counter::kInjections);
   std::uint64_t runnable = scheduler.inject.size() + scheduler.idle_priority.size() + scheduler.starved.size();
   for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) {

@@ -25,8 +25,13 @@ struct Configuration {
   friend void PrintTo(const Configuration& configuration, std::ostream* out) { *out << configuration.name(); }
 };
 
-// Another policy stands in the place of classic (tests/support/round_robin.cc): what classic promises is not tested.
+// Another policy stands in the place of classic (round_robin, tests/support/round_robin.cc; or batch): what only classic promises
+// is not tested.
 inline bool is_seam_test() { return std::getenv("WEFT_TEST_POLICY") != nullptr; }
+inline policy_kind in_place_of(policy_kind kind) {
+  const char* wanted = std::getenv("WEFT_TEST_POLICY");
+  return kind == policy_kind::classic && wanted != nullptr && std::string(wanted) == "batch" ? policy_kind::batch : kind;
+}
 
 inline std::string dump_text() {
   std::ostringstream text;
@@ -48,7 +53,7 @@ class RuntimeTest : public ::testing::TestWithParam<Configuration> {
   explicit RuntimeTest(int limit_seconds = 40 * kSlowdown) : watchdog_(limit_seconds) {}
 
   void SetUp() override {
-    runtime::set_policy(GetParam().policy);
+    runtime::set_policy(in_place_of(GetParam().policy));
     runtime::set_maxprocs(GetParam().maxprocs);
     baseline_ = runtime::num_goroutines();
   }

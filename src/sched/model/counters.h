@@ -43,6 +43,10 @@ enum class Counter : std::uint8_t {
   kIdleRuns,
   kLockedHandoffs,
   kStarts,
+  kBatchJoins,    // a goroutine joined a batch of those it talks with (batch_members.h)
+  kBatchSplits,   // the batch policy's
+  kBatchesOffered,
+  kBatchesStolen,
   kRetreats,  // a P gave its work to another, because they shared too closely
   kCount,
 };

@@ -51,7 +51,7 @@ enum GFlags : std::uint8_t {
   kGOwnStack = 2,   // its stack is not of the default size: runs no other records afterwards
   kGIdle = 4,       // idle priority
   kGUnguarded = 8,  // no guard page under its stack: the canary is checked at each switch
-  kGDetails = 16,   // has a name, locals, a parent or kGExits, to be cleared at its end
+  kGDetails = 16,   // has a name, locals, a parent, a batch or kGExits, to be cleared at its end
   kGExits = 32,     // this_goroutine::exit() unwinds its stack
   kGBlocks = 64,    // blocks its thread in calls that it does not announce (lease.h)
 };
@@ -69,6 +69,7 @@ struct alignas(base::kCacheLine) Goroutine {
   base::Atom<GStatus> status{GStatus::kDead};
   std::uint8_t flags = 0;
   WaitReason wait_reason = WaitReason::kNone;
+  std::uint8_t batch_loyalty = 0;  // while it has a batch (batch_members.h)
   std::uint16_t last_p = 0;
   RunHabits habits;
   std::uint64_t id = 0;

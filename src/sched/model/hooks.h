@@ -22,6 +22,11 @@ struct Hooks {
   void (*all_idle)() = [] {};     // the last P has become idle: deadlock check
   void (*report_overflow)(const Goroutine* g, const void* address) = [](const Goroutine*, const void*) {};
   void (*tell_wait)(const Goroutine* g, WaitFacts& facts) = [](const Goroutine*, WaitFacts&) {};  // for dumps
+  // The channel through which g, which waits no longer, was woken, and its name. Null: not by a goroutine.
+  const void* (*tell_meeting)(const Goroutine* g, char* name,
+                              std::size_t size) noexcept = [](const Goroutine*, char*, std::size_t) noexcept {
+    return static_cast<const void*>(nullptr);
+  };
 };
 
 extern __attribute__((visibility("hidden"))) Hooks hooks;

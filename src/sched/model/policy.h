@@ -115,6 +115,8 @@ class Policy {
   virtual bool hands_off() const noexcept { return false; }
   // False: all work waits in the global queue, so that a P has nothing to give to another.
   virtual bool keeps_work_on_processors() const noexcept { return true; }
+  // Does it keep account of which goroutines talk with each other (sched/state/batch_members.h)?
+  virtual bool forms_batches() const noexcept { return false; }
 };
 
 }  // namespace weft::sched

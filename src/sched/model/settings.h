@@ -27,6 +27,7 @@ struct Settings {
   bool spawn_at_back = false;       // K5 (spawn runs last): WEFT_DEBUG=spawn_place=back
   bool prompt_park = false;         // the benchmarks' ladder: no spinning, active or passive
   bool random_schedule = false;     // tests: a coin decides whether the slot is used; deque and ring in random order
+  bool kroc_batches = false;        // the batch policy goes by the documents' own rules: WEFT_BATCH=kroc
   std::uint64_t random_seed = 0;    // seeds the Ps' random numbers: coins, victims
   Leases leases = Leases::kLearned;
   Retreats retreats = Retreats::kMeasured;

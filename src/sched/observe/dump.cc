@@ -14,6 +14,7 @@
 #include "sched/observe/unstarted.h"
 #include "sched/observe/wait_graph.h"
 #include "sched/state/goroutine_labels.h"
+#include "sched/state/batch_members.h"
 #include "sched/state/scheduler.h"
 #include "sched/state/spawn.h"
 
@@ -58,6 +59,8 @@ std::string headline(const Goroutine* g) {
   }
   if (g->flags & kGLocked) line += ", locked to thread";
   if (g->flags & kGIdle) line += ", idle priority";
+  if (const std::uint32_t batch = BatchMembers::batch_of(g); batch != 0 && policy().forms_batches())
+    line += ", batch " + std::to_string(batch_members.record(batch).id);
   return line + "]:\n";
 }
 

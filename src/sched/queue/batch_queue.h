@@ -44,7 +44,7 @@ class BatchQueue {
     Fifo(const Fifo&) = delete;
     Fifo& operator=(const Fifo&) = delete;
     bool empty() const noexcept { return first_ == nullptr; }
-    const Header* first() const noexcept { return first_; }
+    Header* first() const noexcept { return first_; }
     void append(Fifo& other) noexcept {
       if (other.empty()) return;
       *end_ = other.first_;

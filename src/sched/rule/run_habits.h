@@ -22,7 +22,7 @@ struct RunHabits {                                 // eight bytes, cleared in on
   std::uint8_t long_calls = 0;   // predicts whether its next blocking call will be long (call_habit.h)
   std::uint8_t plain_calls = 0;  // the same for calls that it does not announce (core/lease.h)
   std::uint8_t controlled = 0;   // no habit: a test decides when it runs (state/control.h)
-  std::uint8_t spare[2] = {};
+  std::uint8_t batch[2] = {};    // which goroutines it talks with (state/batch_members.h)
 
   bool runs_briefly() const noexcept { return short_runner >= kShortRunner; }
 

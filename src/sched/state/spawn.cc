@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "sched/state/batch_members.h"
 #include "sched/state/goroutine_labels.h"
 #include "sched/state/locals.h"
 
@@ -46,6 +47,7 @@ void clear_details(Goroutine* g) noexcept {
   destroy_locals(g);
   delete hide_from_handlers(g->name);
   g->parent = 0;
+  batch_members.leave(g);
   g->flags = static_cast<std::uint8_t>(g->flags & ~(kGDetails | kGIdle | kGExits));
 }
 
