@@ -6,6 +6,7 @@
 #include "os/current.h"
 #include "os/memory.h"
 #include "policy/batch_queues.h"
+#include "policy/slot_rule.h"
 #include "sched/queue/victim_order.h"
 #include "sched/state/batch_members.h"
 
@@ -37,8 +38,6 @@ bool Batch::attach(Processor& p) noexcept {
 
 namespace {
 
-bool is_for_slot(Why why, Known known) noexcept { return why <= Why::kUnlock || known == Known::kRunsBriefly; }
-
 // With these settings, for tests and comparisons, some goroutines that would go to the slot go to the end.
 bool goes_to_end(Processor& p, Why why) noexcept {
   if (sched::settings.spawn_at_back && why == Why::kSpawn) return true;
@@ -58,7 +57,7 @@ bool is_between_goroutines() noexcept {
 }
 
 // A preempted goroutine computes: it has no batch any more, and goes behind all others.
-__attribute__((noinline)) Place send_behind_all(Runnable runnable) noexcept {
+__attribute__((noinline)) Place send_away(Runnable runnable) noexcept {
   if (!runnable.is_record()) sched::batch_members.leave(runnable.goroutine());
   scheduler.inject.push(runnable);
   return Place::kOffered;
@@ -81,7 +80,7 @@ Place Batch::ready(Processor& p, Runnable runnable, Why why, Known known) noexce
     const Runnable displaced = p.slot.replace(runnable);
     return displaced ? queues.join(p, displaced) : Place::kNext;
   }
-  if (why == Why::kPreempted) return send_behind_all(runnable);
+  if (why == Why::kPreempted) return send_away(runnable);
   if (why == Why::kYield) return queues.join(p, runnable);
   queues.arrive(runnable, why != Why::kTimer);
   return Place::kHidden;

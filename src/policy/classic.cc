@@ -6,6 +6,7 @@
 
 #include "os/clock.h"
 #include "os/memory.h"
+#include "policy/slot_rule.h"
 #include "policy/turn.h"
 #include "sched/queue/record_deque.h"
 #include "sched/queue/run_queue.h"
@@ -190,8 +191,6 @@ __attribute__((noinline)) Place send_behind_all(Runnable runnable) noexcept {
   scheduler.inject.push(runnable);
   return Place::kOffered;
 }
-
-bool is_for_slot(Why why, Known known) noexcept { return why <= Why::kUnlock || known == Known::kRunsBriefly; }
 
 }  // namespace
 

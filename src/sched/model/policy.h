@@ -62,9 +62,7 @@ struct Load {  // what waits on one P, without its slot
   std::uint32_t all() const noexcept { return hidden + offered; }
   bool any() const noexcept { return (hidden | offered) != 0; }
 };
-
 enum class Effort : std::uint8_t { kUsual, kDesperate };
-
 struct Theft {
   Runnable what;
   Processor* ask = nullptr;  // hidden work has waited long on this P: the mechanism asks it to give way
