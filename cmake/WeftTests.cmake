@@ -8,6 +8,7 @@
 #                              seam.NAME          both once more, with the policy of tests/support/round_robin.cc
 #                              batch.NAME         and with the policy batch; label batch-quick: the most telling ones
 #   tests/tls/x_test.cc        tls.x              as conformance, linked with weft::tls
+#                              matrix.NAME        both once more, with the matrix policy
 #   tests/long/x_test.cc       long.x             the same, for `weft test --long`
 #   tests/programs/x.cc        program.x          a whole program; its `// check:` lines say how it must end
 #                              long.program.x     its `// check: long` runs, for `weft test --long`
@@ -185,21 +186,29 @@ function(weft_finish_test name target labels timeout)
   endforeach()
 endfunction()
 
-# The same test once more, with the policy of tests/support/round_robin.cc in the place of classic.
-function(weft_seam_test name target labels timeout)
+# Run with the matrix policy in the default run, too.
+set(weft_matrix_sample "conformance\\.(task_force|maxprocs|stranded_work|mutex|scheduler)")
+# The same test once more with another policy in the place of classic: that of tests/support/round_robin.cc (seam), or
+# matrix.
+function(weft_seam_test kind policy name target labels timeout)
   if(NOT TARGET weft_round_robin)
     add_library(weft_round_robin OBJECT EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tests/support/round_robin.cc")
     target_link_libraries(weft_round_robin PRIVATE weft weft_flags weft_warnings)
   endif()
-  target_sources(${target} PRIVATE $<TARGET_OBJECTS:weft_round_robin>)
-  add_test(NAME seam.${name} COMMAND ${target} --gtest_filter=-*_global)
-  set_property(TEST seam.${name} APPEND PROPERTY ENVIRONMENT
-    "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/seam.${name}.xml;WEFT_TEST_POLICY=round_robin")
-  set(seam_labels seam)
+  if(kind STREQUAL "seam")
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:weft_round_robin>)
+  endif()
+  add_test(NAME ${kind}.${name} COMMAND ${target} --gtest_filter=-*_global)
+  set_property(TEST ${kind}.${name} APPEND PROPERTY ENVIRONMENT
+    "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/${kind}.${name}.xml;WEFT_TEST_POLICY=${policy}")
+  set(seam_labels ${kind})
+  if(kind STREQUAL "matrix" AND name MATCHES "^${weft_matrix_sample}$")
+    list(APPEND seam_labels matrix-sample)
+  endif()
   if("serial" IN_LIST labels)
     list(APPEND seam_labels serial)
   endif()
-  weft_finish_test(seam.${name} ${target} "${seam_labels}" ${timeout})
+  weft_finish_test(${kind}.${name} ${target} "${seam_labels}" ${timeout})
 endfunction()
 
 # The most telling ones of the conformance and stress tests, for the default run under batch.
@@ -245,8 +254,9 @@ function(weft_gtest source kind name)
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/${name}.xml")
   weft_finish_test(${name} ${target} "${labels}" ${timeout})
   if(kind MATCHES "^(conformance|stress)$")
-    weft_seam_test(${name} ${target} "${labels}" ${timeout})
+    weft_seam_test(seam round_robin ${name} ${target} "${labels}" ${timeout})
     weft_batch_test(${name} ${target} "${labels}" ${timeout})
+    weft_seam_test(matrix matrix ${name} ${target} "${labels}" ${timeout})
   endif()
   if(weft_traced_tests AND kind MATCHES "^(conformance|stress)$" AND NOT "no-trace" IN_LIST labels)
     set(script "${PROJECT_SOURCE_DIR}/tests/trace/run_traced.py")

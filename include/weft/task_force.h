@@ -34,7 +34,8 @@ class task_force {
     if constexpr (detail::is_startable<F>) {
       detail::refuse_empty(f, "task_force::go");
       started undo(*this);
-      weft::go(go_options{.name = name_}, detail::owned_call<task_force, std::decay_t<F>>(this, std::forward<F>(f)));
+      detail::launch(detail::prepare_member(go_options{.name = name_}, *gang_),
+                     detail::owned_call<task_force, std::decay_t<F>>(this, std::forward<F>(f)));
       undo.force = nullptr;
     }
   }
@@ -66,6 +67,7 @@ class task_force {
   void fail(std::exception_ptr error);
 
   std::string name_;
+  sched::GangForce* gang_;  // what the scheduler knows of it
   wait_group running_;
   mutex mutex_;
   std::exception_ptr error_;  // the first that no wait() has rethrown

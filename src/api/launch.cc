@@ -11,6 +11,7 @@
 #include "sched/core/dispatch.h"
 #include "sched/core/lease.h"
 #include "sched/core/preempt.h"
+#include "sched/model/gangs.h"
 #include "sched/state/locals.h"
 #include "sched/state/spawn.h"
 #include "weft/detail/task_core.h"
@@ -48,6 +49,7 @@ SpawnExtra* extra_of(const spawn_record* record) noexcept {
 
 void destroy_extra(SpawnExtra* extra) noexcept {
   if (extra->g != nullptr) scheduler.stacks.give_sized(extra->g);
+  if (extra->gang != nullptr) sched::gangs.leave(extra->gang);  // the goroutine was never started
   delete extra->inherited;
   delete extra;
 }
@@ -109,6 +111,17 @@ prepared_record prepare_record() {
 prepared_record prepare_record(const go_options& options) {
   api::ensure_started();
   return prepare_extended(options);
+}
+
+prepared_record prepare_member(const go_options& options, sched::GangForce& force) {
+  const prepared_record prepared = prepare_record(options);
+  try {
+    extra_of(prepared.record)->gang = sched::gangs.join(force, sched::maxprocs());
+  } catch (...) {
+    abandon_record(prepared);
+    throw;
+  }
+  return prepared;
 }
 
 void abandon_record(prepared_record prepared) noexcept {

@@ -13,6 +13,7 @@ enum class Rank : std::uint8_t {
   kTimers,        // one P's timer heap; callbacks run under it
   kWaitList,      // a primitive's list of waiters (channel, mutex, wait group); only select holds more than one
   kMachines,      // idle and all Ms
+  kGangs,         // task forces, their matrix and their waiting members
   kInject,        // global run queue
   kIdleQueue,     // idle-priority goroutines
   kStacks,        // stack regions and the shared free lists

@@ -6,6 +6,7 @@
 #include "policy/batch.h"
 #include "policy/classic.h"
 #include "policy/global.h"
+#include "policy/matrix.h"
 
 namespace weft::runtime {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 constinit policy::Classic classic;
 constinit policy::Global global;
 constinit policy::Batch batch;
+constinit policy::Matrix matrix;
 constinit sched::Policy* in_place_of_classic = &classic;
 
 }  // namespace
@@ -22,14 +24,15 @@ sched::Policy& policy_of(policy_kind kind) {
     case policy_kind::classic: return *in_place_of_classic;
     case policy_kind::global:  return global;
     case policy_kind::batch:   return batch;
-    case policy_kind::matrix:  break;
+    case policy_kind::matrix:  return matrix;
   }
-  throw std::invalid_argument(
-      "weft: the policy 'matrix' is not available in this version; use classic, global or batch");
+  throw std::invalid_argument("weft: there is no such policy; use classic, global, batch or matrix");
 }
 
 policy_kind kind_of(const sched::Policy& policy) noexcept {
+  if (&policy == in_place_of_classic) return policy_kind::classic;
   if (&policy == &batch) return policy_kind::batch;
+  if (&policy == &matrix) return policy_kind::matrix;
   return &policy == &global ? policy_kind::global : policy_kind::classic;
 }
 

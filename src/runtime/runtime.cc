@@ -27,6 +27,7 @@
 #include "runtime/policies.h"
 #include "sched/core/machines.h"
 #include "sched/core/preempt.h"
+#include "sched/model/gangs.h"
 #include "sched/model/hooks.h"
 #include "sched/observe/dump.h"
 #include "sched/observe/dump_threads.h"
@@ -450,6 +451,7 @@ stats read_stats() {
   result.stw_count = scheduler.stw_count.load_relaxed();
   result.stw_last_ns = scheduler.stw_last_ns.load_relaxed();
   result.stw_max_ns = scheduler.stw_max_ns.load_relaxed();
+  result.corun_ns = sched::gangs.together_ns();
   result.same_thread = sched::total(Counter::kLastMachineHits);
   result.other_thread = sched::total(Counter::kLastMachineMisses);
   const std::uint64_t migrations = sched::total(Counter::kMigrations);

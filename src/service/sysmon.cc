@@ -76,7 +76,11 @@ class Sysmon {
       bool acted = false;
       if (!scheduler.exiting.load_relaxed() && !scheduler.world_stopping.load_relaxed()) {
         acted = look_at_processors(now);
-        if (Processor* p = sched::policy().tick(now)) sched::request_preemption(*p);
+        for (std::uint32_t i = 0; i < sched::maxprocs(); ++i) {
+          Processor* p = sched::policy().tick(now);
+          if (p == nullptr) break;
+          sched::request_preemption(*p);
+        }
       }
       shares_look_ns_ = shares_.look(now);
       if (const std::int64_t at = sched::look_at_retreat(retreat_trial_, now); at != os::kForever) look_soon(at);
@@ -395,6 +399,7 @@ class Sysmon {
     }
     std::int64_t until = now + (trimming_ ? std::min(period_, kTrimPauseNs) : period_);
     if (look_again_ns_ > now) until = std::min(until, look_again_ns_);
+    if (const std::int64_t tick = sched::policy().next_tick_ns(); tick > now) until = std::min(until, tick);
     if (next_timer_ns_ != sched::TimerHeap::kNever)
       until = std::min(until, std::max(now, next_timer_ns_) + kTimerGraceNs);
     rest(until, false);

@@ -173,8 +173,7 @@ TEST_P(Dump, ends_with_the_scheduler_its_processors_and_its_threads) {
       text = dump_text();
       return std::regex_search(text, std::regex("\n  M[0-9]+: thread=[0-9]+ curg=\\S+ lockedg=[0-9]+ "));
     })) << text;
-    const std::string instead = is_seam_test() ? std::getenv("WEFT_TEST_POLICY") : "classic";
-    const std::string policy = GetParam().policy == weft::policy_kind::global ? "global" : instead;
+    const std::string policy = GetParam().policy == weft::policy_kind::global ? "global" : policy_in_place_of_classic();
     EXPECT_TRUE(std::regex_search(text, std::regex("\nSCHED: policy=" + policy + " maxprocs=" + std::to_string(procs()) +
                                                    " gcount=[0-9]+ grunning=1 gwait=[0-9]+ gfree=[0-9]+ mcount=[0-9]+ mwait=[0-9]+\n")))
         << text;

@@ -21,16 +21,25 @@ struct Configuration {
   int maxprocs;
   policy_kind policy;
 
-  std::string name() const { return std::to_string(maxprocs) + (policy == policy_kind::global ? "_global" : "_classic"); }
+  std::string name() const {
+    constexpr const char* kNames[] = {"_classic", "_global", "_batch", "_matrix"};
+    return std::to_string(maxprocs) + kNames[static_cast<int>(policy)];
+  }
   friend void PrintTo(const Configuration& configuration, std::ostream* out) { *out << configuration.name(); }
 };
 
-// Another policy stands in the place of classic (round_robin, tests/support/round_robin.cc; or batch): what only classic promises
-// is not tested.
-inline bool is_seam_test() { return std::getenv("WEFT_TEST_POLICY") != nullptr; }
+// Which policy stands in the place of classic (tests/support/round_robin.cc)?
+inline std::string policy_in_place_of_classic() {
+  const char* name = std::getenv("WEFT_TEST_POLICY");
+  return name != nullptr ? name : "classic";
+}
+// One that does not promise what classic promises.
+inline bool is_seam_test() {
+  const std::string policy = policy_in_place_of_classic();
+  return policy == "round_robin" || policy == "batch";
+}
 inline policy_kind in_place_of(policy_kind kind) {
-  const char* wanted = std::getenv("WEFT_TEST_POLICY");
-  return kind == policy_kind::classic && wanted != nullptr && std::string(wanted) == "batch" ? policy_kind::batch : kind;
+  return kind == policy_kind::classic && policy_in_place_of_classic() == "batch" ? policy_kind::batch : kind;
 }
 
 inline std::string dump_text() {

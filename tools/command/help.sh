@@ -38,8 +38,9 @@ END
 usage: weft test [--quick | --all | --long] [--only STAGE[,STAGE...]] [--list] [FILTER]
 
 Runs the project's checks in stages: lint, dev (g++, assertions on), trace (dev's conformance and stress tests again,
-with tracing: are the traces valid?), batch (some of them under the policy batch; with --only or --all: all of them), seam
-(the same tests with another scheduling policy), release, clang, model (relacy and SPIN), asan (with ubsan), tsan (clang, races in code that uses weft), tsan-runtime (clang, races in weft itself),
+with tracing: are the traces valid?), batch (some of them under the policy batch; with --only or --all: all of them), seam,
+matrix (the same tests with other scheduling policies), release, clang, model (relacy and SPIN), asan (with ubsan), tsan (clang,
+races in code that uses weft), tsan-runtime (clang, races in weft itself),
 aarch64 (under qemu), consumers (find_package, pkg-config, add_subdirectory), clients
 (libpq, hiredis, libcurl and SQLite with weft::posix, as far as they are installed), command (weft itself), bench (the benchmark
 harness, and instruction counts). The last line is `N passed, N failed`; the exit status is 0 if nothing failed.

@@ -5,7 +5,7 @@
 # A stage is a function stage_NAME. It calls `count PASSED FAILED [SKIPPED]` and `failed NAME` for its results, or
 # `skip REASON` when the thing it would check is not there. Order: cheap and telling stages first.
 
-all_stages=(lint dev trace batch seam release clang model asan tsan tsan-runtime aarch64 consumers clients command bench)
+all_stages=(lint dev trace batch seam matrix release clang model asan tsan tsan-runtime aarch64 consumers clients command bench)
 default_stages=(lint dev trace batch model consumers clients command bench)
 quick_stages=(lint dev)
 
@@ -70,7 +70,7 @@ need_test_tools() {
   if [[ " $* " == *' dev '* && ${CI:-} == true ]] && ! have promtool; then want_if_known prometheus "checks the metrics"; fi
   for name; do
     case $name in
-      dev | trace | batch | seam | release | asan) [[ -f /usr/include/gtest/gtest.h ]] || want libgtest-dev "unit tests" ;;
+      dev | trace | batch | seam | matrix | release | asan) [[ -f /usr/include/gtest/gtest.h ]] || want libgtest-dev "unit tests" ;;
       clang | tsan | tsan-runtime) newest_clang >/dev/null || need_clang test ;;
       model)
         [[ -f /usr/include/relacy/relacy.hpp ]] || want_if_known relacy-dev "model tests of the lock-free parts"
@@ -151,7 +151,7 @@ target_of() {
     example.*.clients) target_of "${1%.clients}" ;;
     program.* | example.* | model.*) echo "${1//./_}" ;;
     tool.*) echo weft-tools ;;
-    seam.* | batch.*) target_of "${1#*.}" ;;
+    seam.* | batch.* | matrix.*) target_of "${1#*.}" ;;
     trace.* | trace-quick.*)
       echo weft-tools
       target_of "${1#*.}"
@@ -256,7 +256,7 @@ stage_lint() {
   count "$passed" "$failed_count" "$skipped"
 }
 
-stage_dev() { run_tests dev '^(unit|conformance|stress|program|example|long)$' --build-all; }
+stage_dev() { run_tests dev '^(unit|conformance|stress|program|example|long|matrix-sample)$' --build-all; }
 # Conformance and stress tests again, traced: weft's checker and Go's reader judge the traces. Thorough: with 1, 2 and 4
 # Ps, and the examples.
 stage_trace() { run_tests dev "^trace$([[ $thorough == yes ]] || echo -quick)\$"; }
@@ -264,6 +264,8 @@ stage_trace() { run_tests dev "^trace$([[ $thorough == yes ]] || echo -quick)\$"
 stage_batch() { run_tests dev "^batch$([[ $thorough == yes || -n $only ]] || echo -quick)\$"; }
 # The conformance and stress tests with a policy that nobody would use: does the mechanism leave the policy its choices?
 stage_seam() { run_tests dev '^seam$'; }
+# The same with the matrix policy. The default run has a sample of them in stage dev.
+stage_matrix() { run_tests dev '^matrix$'; }
 stage_release() { run_tests release '^(conformance|stress|program|example|long)$'; }
 # The library, examples and conformance tests without a single warning.
 # The other tests meet clang in stages tsan and tsan-runtime.

@@ -17,6 +17,10 @@
 #include "weft/detail/spawn_record.h"
 #include "weft/error.h"
 
+namespace weft::sched {
+struct GangForce;
+}
+
 // From a callable to a spawn record. A closure of up to six words goes into the record itself, a larger one to the
 // heap.
 namespace weft {
@@ -44,7 +48,9 @@ struct prepared_record {
 // Starts the runtime if need be. Throws std::bad_alloc.
 prepared_record prepare_record();
 prepared_record prepare_record(const go_options& options);
-// The same together with a 64-byte block for the shared state of a task, in one call.
+// For a member of a task force (task_force.h).
+prepared_record prepare_member(const go_options& options, sched::GangForce& force);
+// The same as prepare_record() together with a 64-byte block for the shared state of a task, in one call.
 struct prepared_task {
   prepared_record spawn;
   void* block;  // null: the state does not fit

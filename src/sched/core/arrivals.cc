@@ -57,7 +57,7 @@ inline void place(Processor& p, Runnable runnable, Why why) noexcept {
 // A shortcut of place() that does not ask the policy: the slot is empty, the policy has granted runs out of it, and no
 // other core need be woken. False: the caller has to use place().
 inline bool put_into_slot(Processor& p, Goroutine* woken) noexcept {
-  if (WEFT_UNLIKELY(p.slot_runs == 0 || (woken->flags & kGIdle) != 0 || p.slot.look())) return false;
+  if (WEFT_UNLIKELY(p.slot_runs == 0 || (woken->flags & (kGIdle | kGMember)) != 0 || p.slot.look())) return false;
   const IdleView view = scheduler.idle.look();
   if (WEFT_UNLIKELY(!view.quiet())) {
     const Goroutine* waker = os::current_g();

@@ -12,6 +12,7 @@
 #include "sched/core/next_run.h"
 #include "sched/core/preempt.h"
 #include "sched/core/switch.h"
+#include "sched/model/gangs.h"
 #include "sched/state/locals.h"
 #include "sched/state/process_end.h"
 #include "sched/state/run_sample.h"
@@ -195,6 +196,23 @@ inline Processor& finish_goroutine(Goroutine* g) noexcept {
   return p;
 }
 
+// Two-phase waiting, for a member of a gang: its waker probably runs right now, and if it comes within the time of about
+// two switches, with the cache misses that follow them, they are saved.
+void wait_for_gang(const Goroutine* g, const Processor& p) noexcept {
+  constexpr std::uint64_t kPauseUs = 2;
+  if (maxprocs() == 1 || scheduler.overcommitted.load_relaxed()) return;  // the waker may need this CPU
+  if (!policy().pauses_before_parking() || !Gangs::others_run(*g->gang)) return;
+  const std::uint64_t end = os::ticks() + os::us_to_ticks(kPauseUs);
+  while (g->status.load_relaxed() == GStatus::kWaiting && p.attention.load_relaxed() == 0 && os::ticks() < end)
+    base::cpu_relax(4);
+}
+
+// For a goroutine that parks. The thread of a locked one runs nothing else: g0 gives the P away.
+__attribute__((noinline)) Runnable pick_unusually(const Goroutine* g, Processor& p) noexcept {
+  if ((g->flags & kGMember) != 0) wait_for_gang(g, p);
+  return (g->flags & kGLocked) != 0 ? Runnable() : accept(p, pick(p));
+}
+
 }  // namespace
 
 void park_slowly(Runnable next) noexcept {
@@ -202,8 +220,10 @@ void park_slowly(Runnable next) noexcept {
   Processor& p = *os::current_p();
   if (next) {
     p.tick.bump();
-  } else if (WEFT_LIKELY((g->flags & kGLocked) == 0)) {  // a locked one's thread runs nothing else: g0 gives the P away
+  } else if (WEFT_LIKELY((g->flags & (kGLocked | kGMember)) == 0)) {
     next = accept(p, pick(p));
+  } else {
+    next = pick_unusually(g, p);
   }
   if (WEFT_UNLIKELY((g->flags & kGBlocks) != 0)) return switch_and_lease(g, next);
   switch_from(g, p, *os::current_m(), next);

@@ -70,7 +70,7 @@ struct Successor {
 };
 __attribute__((always_inline)) inline Successor take_successor(const Goroutine* g, Processor& p) noexcept {
   Successor successor;
-  if (WEFT_UNLIKELY((g->flags & kGSlowSwitch) != 0 || g->ready_at != 0 || !slot_is_first(p))) return successor;
+  if (WEFT_UNLIKELY((g->flags & kGSlowPark) != 0 || g->ready_at != 0 || !slot_is_first(p))) return successor;
   successor.next = pick_slot(p);
   Goroutine* target = successor.next.goroutine();
   if (WEFT_UNLIKELY(!successor.next || successor.next.is_record() || (target->flags & kGSlowSwitch) != 0))

@@ -32,6 +32,7 @@ struct Goroutine;
 struct Machine;
 struct Processor;
 class Locals;
+struct GangMember;
 
 // What a spawn with options (name, stack size, idle priority, inherited locals) carries in addition to its record.
 struct SpawnExtra {
@@ -44,6 +45,7 @@ struct SpawnExtra {
   // With a stack of its own size: taken at the spawn, so that the spawn fails if the size is too much.
   Goroutine* g = nullptr;
   std::uint8_t controlled = 0;  // as Goroutine::habits.controlled
+  GangMember* gang = nullptr;  // a member of a task force (gangs.h)
 };
 
 enum GFlags : std::uint8_t {
@@ -54,8 +56,10 @@ enum GFlags : std::uint8_t {
   kGDetails = 16,   // has a name, locals, a parent, a batch or kGExits, to be cleared at its end
   kGExits = 32,     // this_goroutine::exit() unwinds its stack
   kGBlocks = 64,    // blocks its thread in calls that it does not announce (lease.h)
+  kGMember = 128,   // in a task force: Goroutine::gang
 };
 inline constexpr std::uint8_t kGSlowSwitch = kGLocked | kGUnguarded | kGBlocks;
+inline constexpr std::uint8_t kGSlowPark = kGSlowSwitch | kGMember;  // park() takes nothing out of the slot at once
 // Added to no_preempt for each call of user code that the runtime makes with one of its locks held.
 inline constexpr std::uint32_t kLockHeld = 1u << 16;
 
@@ -95,6 +99,7 @@ struct alignas(base::kCacheLine) Goroutine {
   std::uint32_t stack_bytes = 0;                           // usable
   const detail::preemptible_scope* preemptible = nullptr;  // the innermost scope (preempt.h)
   detail::shared_holds reads;                              // locks it holds together with others, for reports
+  GangMember* gang = nullptr;                              // with kGMember
   arch::Fiber fiber;
 
   std::byte* stack_top() noexcept { return reinterpret_cast<std::byte*>(this); }

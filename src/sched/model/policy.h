@@ -106,8 +106,12 @@ class Policy {
 
   // Any thread (sysmon asks). How long p's goroutine may run while others wait.
   virtual std::int64_t slice_ns(const Processor& p) const noexcept;
-  // Sysmon, at each of its looks. Returns a P that should give way now, or none.
+  // Sysmon, at each of its looks. Returns a P that should give way now, and is asked again; or none.
   virtual Processor* tick(std::int64_t now_ns) noexcept;
+  // Sysmon. Looks no later than that, if work waits.
+  virtual std::int64_t next_tick_ns() const noexcept { return INT64_MAX; }
+  // A member of a task force is about to park. True: it waits a little for its waker first, with its P.
+  virtual bool pauses_before_parking() const noexcept { return false; }
 
   // Does the waker choose what the woken M runs (the hand-off of Go's scheduler before 1.1)?
   virtual bool hands_off() const noexcept { return false; }

@@ -5,6 +5,8 @@
 
 #include "sched/state/batch_members.h"
 #include "sched/state/goroutine_labels.h"
+#include <utility>
+
 #include "sched/state/locals.h"
 
 namespace weft::detail {
@@ -27,6 +29,10 @@ Goroutine* take_goroutine_for(Processor& p, Runnable record) noexcept {
   g->habits.controlled = extra.controlled;
   g->locals = extra.inherited;
   extra.inherited = nullptr;
+  if (extra.gang != nullptr) {
+    g->flags |= kGMember;
+    g->gang = std::exchange(extra.gang, nullptr);
+  }
   if (!extra.name.empty()) g->name = new (std::nothrow) std::string(std::move(extra.name));
   arch::fiber_release(record.record());  // the goroutine frees the extra
   return g;
