@@ -7,8 +7,8 @@
 #   tests/stress/x_test.cc     stress.x           the same
 #                              seam.NAME          both once more, with the policy of tests/support/round_robin.cc
 #                              batch.NAME         and with the policy batch; label batch-quick: the most telling ones
-#   tests/tls/x_test.cc        tls.x              as conformance, linked with weft::tls
 #                              matrix.NAME        both once more, with the matrix policy
+#   tests/tls/x_test.cc        tls.x              as conformance, linked with weft::tls
 #   tests/long/x_test.cc       long.x             the same, for `weft test --long`
 #   tests/programs/x.cc        program.x          a whole program; its `// check:` lines say how it must end
 #                              long.program.x     its `// check: long` runs, for `weft test --long`

@@ -39,6 +39,8 @@ struct stats {
   std::uint64_t stw_count = 0, stw_last_ns = 0, stw_max_ns = 0;
   // How long task forces ran together, added up: all members at once, or one on each P (policy_kind::matrix).
   std::uint64_t corun_ns = 0;
+  // How often many locked goroutines made the runtime go to the global policy (WEFT_LOCKED_FALLBACK).
+  std::uint64_t fallbacks = 0;
   // Not part of the contract: these show the scheduler's optimisations at work.
   std::uint64_t same_thread = 0, other_thread = 0;  // a P got the M it last ran with, or another
   std::uint64_t same_processor = 0;                 // a goroutine was resumed on the P it last ran on

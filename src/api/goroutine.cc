@@ -154,6 +154,7 @@ void lock_os_thread() {
   g->locked_m = m;
   g->flags |= sched::kGLocked;
   m->locked_g = g;
+  sched::scheduler.locked_goroutines.fetch_add_relaxed(1);
 }
 
 void unlock_os_thread() {
@@ -163,6 +164,7 @@ void unlock_os_thread() {
   g->locked_m->locked_g = nullptr;
   g->locked_m = nullptr;
   g->flags = static_cast<std::uint8_t>(g->flags & ~sched::kGLocked);
+  sched::scheduler.locked_goroutines.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
 }
 
 no_preempt::no_preempt() { sched::forbid_preemption(); }

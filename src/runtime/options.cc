@@ -125,6 +125,13 @@ class Parser {
          });
     if (const char* token = look_up("WEFT_DEBUG_TOKEN")) out.debug_token = token;
     read_number("WEFT_MAX_THREADS", 4, 1'000'000, "", out.max_threads);
+    read("WEFT_LOCKED_FALLBACK", "off, or a number from 1 to 1000000, written in base 10", out.locked_fallback,
+         [](std::string_view text) -> std::optional<std::optional<std::uint32_t>> {
+           if (text == "off") return std::optional<std::uint32_t>();
+           const auto value = parse_decimal(text, 1, 1'000'000);
+           if (!value) return std::nullopt;
+           return static_cast<std::uint32_t>(*value);
+         });
     read_debug();
     return std::move(parsed_);
   }

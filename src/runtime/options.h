@@ -55,6 +55,7 @@ struct Settings {
   std::optional<std::string> debug_address;     // WEFT_DEBUG_ADDR host:port
   std::optional<std::string> debug_token;       // WEFT_DEBUG_TOKEN; read by insight/server.cc
   std::optional<int> max_threads;         // WEFT_MAX_THREADS 4..1000000
+  std::optional<std::optional<std::uint32_t>> locked_fallback;  // WEFT_LOCKED_FALLBACK  1..1000000 | off (nullopt)
   DebugSettings debug;                    // WEFT_DEBUG       key[=value],...
 };
 

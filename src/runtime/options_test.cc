@@ -145,6 +145,18 @@ TEST(Options, megabyte_values_are_cut_in_the_message) {
       << "long, but a number in range";
 }
 
+TEST(Options, locked_fallback_takes_a_number_or_off) {
+  EXPECT_FALSE(parse({}).settings.locked_fallback.has_value());
+  const auto off = parse({{"WEFT_LOCKED_FALLBACK", "off"}}).settings.locked_fallback;
+  ASSERT_TRUE(off.has_value());
+  EXPECT_FALSE(off->has_value());
+  EXPECT_EQ(parse({{"WEFT_LOCKED_FALLBACK", "64"}}).settings.locked_fallback->value(), 64u);
+  for (const char* wrong : {"", "0", "on", "-1", "1000001", "8 "})
+    EXPECT_EQ(parse({{"WEFT_LOCKED_FALLBACK", wrong}}).error,
+              "weft: WEFT_LOCKED_FALLBACK=" + quote_for_message(wrong) +
+                  " cannot be used; accepted: off, or a number from 1 to 1000000, written in base 10");
+}
+
 TEST(Options, policy_takes_the_four_names_only) {
   EXPECT_EQ(parse({{"WEFT_POLICY", "classic"}}).settings.policy, PolicyName::kClassic);
   EXPECT_EQ(parse({{"WEFT_POLICY", "global"}}).settings.policy, PolicyName::kGlobal);

@@ -23,6 +23,7 @@
 #include "os/cpu_topology.h"
 #include "os/instance.h"
 #include "policy/one_lock.h"
+#include "runtime/fallback.h"
 #include "runtime/options.h"
 #include "runtime/policies.h"
 #include "sched/core/machines.h"
@@ -302,6 +303,8 @@ void start_locked() {
   service::SysmonOptions sysmon;
   sysmon.schedtrace_ns = environment.schedtrace_ms.value_or(0) * 1'000'000ll;
   sysmon.follow_cpu_limits = by_hand == 0;
+  sysmon.most_locked = environment.locked_fallback.value_or(std::nullopt);
+  sysmon.fallback = {runtime::fallback_is_in_force, runtime::begin_fallback, runtime::end_fallback};
   service::set_helper_threads(1);
   if (!service::start_sysmon(sysmon))
     base::fatal_exit(2,
@@ -380,6 +383,7 @@ void set_policy(policy_kind kind) {
   sched::Policy& wanted = policy_of(kind);
   api::ensure_started();
   sched::stop_the_world();
+  runtime::forget_fallback();
   if (&wanted != &sched::policy()) sched::change_policy(wanted);
   sched::start_the_world();
 }
@@ -451,6 +455,7 @@ stats read_stats() {
   result.stw_count = scheduler.stw_count.load_relaxed();
   result.stw_last_ns = scheduler.stw_last_ns.load_relaxed();
   result.stw_max_ns = scheduler.stw_max_ns.load_relaxed();
+  result.fallbacks = sched::total(Counter::kFallbacks);
   result.corun_ns = sched::gangs.together_ns();
   result.same_thread = sched::total(Counter::kLastMachineHits);
   result.other_thread = sched::total(Counter::kLastMachineMisses);

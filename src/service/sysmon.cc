@@ -31,6 +31,7 @@
 #include "sched/model/hooks.h"
 #include "sched/observe/dump.h"
 #include "sched/observe/dump_threads.h"
+#include "sched/rule/locked_fallback.h"
 #include "sched/rule/plain_call_watch.h"
 #include "sched/state/network_watch.h"
 #include "sched/state/next_timer.h"
@@ -64,7 +65,9 @@ base::Atom<bool> follow_limits{true};
 
 class Sysmon {
  public:
-  explicit Sysmon(const SysmonOptions& options) : options_(options), started_ns_(os::now_ns()) {}
+  explicit Sysmon(const SysmonOptions& options) : options_(options), started_ns_(os::now_ns()) {
+    if (options.most_locked) fallback_.emplace(*options.most_locked);
+  }
 
   [[noreturn]] void run() {
     for (;;) {
@@ -90,6 +93,7 @@ class Sysmon {
       look_at_network();
       trim(now);
       follow(now);
+      look_at_locked_goroutines();
       trace_line(now);
       sleep(now, acted);
     }
@@ -336,6 +340,14 @@ class Sysmon {
     sched::start_the_world();
   }
 
+  void look_at_locked_goroutines() {
+    using Advice = sched::LockedFallback::Advice;
+    if (!fallback_ || scheduler.exiting.load_relaxed()) return;
+    const Advice advice = fallback_->look(scheduler.locked_goroutines.load_relaxed(), options_.fallback.is_in_force());
+    if (advice == Advice::kGoThere) options_.fallback.begin();
+    if (advice == Advice::kComeBack) options_.fallback.end();
+  }
+
   void trace_line(std::int64_t now) {
     if (options_.schedtrace_ns == 0 || now < next_trace_ns_) return;
     next_trace_ns_ = now + options_.schedtrace_ns;
@@ -439,6 +451,7 @@ class Sysmon {
   int quiet_rounds_ = 0, idle_rounds_ = 0;
   sched::ExileShares shares_;
   sched::RetreatTrial retreat_trial_;
+  std::optional<sched::LockedFallback> fallback_;
   std::int64_t shares_look_ns_ = sched::ExileShares::kNever;
   Seen seen_[sched::kMaxProcessors];
 };

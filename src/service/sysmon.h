@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstdint>
+#include <optional>
 
 // The monitor thread. It takes Ps from long calls, preempts goroutines whose time slice is over, starts threads beyond
 // the throttle, gives turns to exiles, runs timers and looks at descriptors that every P neglects, trims stacks,
@@ -13,6 +14,13 @@ namespace weft::service {
 struct SysmonOptions {
   std::int64_t schedtrace_ns = 0;  // 0: off
   bool follow_cpu_limits = true;   // maxprocs was not set by hand
+  // With more locked goroutines than that, the policy changes (sched/rule/locked_fallback.h).
+  std::optional<std::uint32_t> most_locked;
+  struct Fallback {
+    bool (*is_in_force)();
+    void (*begin)();
+    void (*end)();
+  } fallback{};
 };
 
 // False: the thread could not be started.

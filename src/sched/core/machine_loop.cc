@@ -59,6 +59,7 @@ void free_dead_goroutine(Machine& m) noexcept {
     g->lock_depth = 0;
     m.locked_g = nullptr;
     m.must_exit = true;
+    scheduler.locked_goroutines.fetch_add_relaxed(static_cast<std::uint32_t>(-1));
   }
   if ((g->flags & kGOwnStack) != 0) {
     scheduler.stacks.give_sized(g);

@@ -48,6 +48,7 @@ enum class Counter : std::uint8_t {
   kBatchesOffered,
   kBatchesStolen,
   kRetreats,  // a P gave its work to another, because they shared too closely
+  kFallbacks,  // the runtime went to the global policy because of many locked goroutines
   kCount,
 };
 

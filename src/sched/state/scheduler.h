@@ -89,6 +89,7 @@ struct Scheduler {
   base::Atom<std::int64_t> next_thread_at_ns{0};  // A55 (paced thread creation): beyond the prompt ones, none before
   base::Atom<bool> thread_wanted{false};          // a P waits for a thread that could not be started yet
   base::Atom<std::uint32_t> locked_machines{0};
+  base::Atom<std::uint32_t> locked_goroutines{0};  // wired to their threads, running or not
   base::Atom<std::uint32_t> spinning_max{0};
   base::Atom<bool> sysmon_asleep{false};          // every P was idle: the thread that takes one wakes sysmon
   base::Atom<bool> sysmon_slow{false};            // sysmon looks rarely: a call that leaves work behind pokes it
