@@ -76,6 +76,16 @@ std::size_t num_goroutines();
 stats read_stats();  // without stopping the world
 // Writes what every goroutine and thread does. Stops the world meanwhile.
 void dump(std::ostream& out);
+// A goroutine that waits for what nothing alive can reach any more: it would wait for ever.
+struct leak {
+  goroutine_id id;
+  std::string name, reason, object;  // reason: such as "chan send"
+  std::string started_at;            // file:line, or the function where the line is not known
+  std::vector<std::string> stack;    // innermost first: function file:line
+};
+// Stops the world for the time it takes to fork a copy of the process, which is searched (docs/debugging.md). A pointer
+// that is hidden (written in another form, or kept outside the process) is not seen.
+std::vector<leak> find_leaks();
 policy_kind policy();
 // Stops the world for the change. Throws std::invalid_argument for a policy that is not available.
 void set_policy(policy_kind kind);

@@ -137,6 +137,37 @@ struct inspector {
     }
     if (count > kShown) facts.object += " or " + std::to_string(count - kShown) + " others";
   }
+
+  // --- what could end a wait ---
+  using WakeSource = sched::WakeSource;
+  static WakeSource waker_of(const mutex& lock) {
+    if ((lock.state_.load(std::memory_order_relaxed) & mutex::kLocked) == 0) return {};
+    return {WakeSource::Kind::kLock, &lock, lock.holder_.who()};
+  }
+  static WakeSource waker_of(const shared_mutex& lock) {
+    const std::uint64_t state = lock.state_.load(std::memory_order_relaxed);
+    if ((state & shared_mutex::kWriter) != 0) return {WakeSource::Kind::kLock, &lock, lock.holder_.who()};
+    return {WakeSource::Kind::kObject, &lock};
+  }
+  static WakeSource waker_of(const task_core& task) {
+    return {WakeSource::Kind::kGoroutine, nullptr, task.id(), true};
+  }
+  static WakeSource waker_of(const once_flag& flag) {
+    const std::uint32_t runner = flag.holder_.who();
+    if (runner == 0) return {};
+    return {WakeSource::Kind::kGoroutine, nullptr, runner};
+  }
+  static WakeSource waker_of(const select_case& one) {
+    if (one.source == case_source::task) return waker_of(*static_cast<const task_core*>(one.element));
+    return {WakeSource::Kind::kObject, one.source == case_source::future ? one.element : one.channel};
+  }
+  template <class Visit>
+  static void visit_cases(const void* select, Visit visit) {
+    const select_case* cases = nullptr;
+    const std::size_t count = cases_of_waiting_select(select, &cases);
+    for (std::size_t i = 0; i < count; ++i)
+      if (cases[i].source != case_source::channel || cases[i].channel != nullptr) visit(waker_of(cases[i]));
+  }
 };
 
 }  // namespace weft::detail
@@ -199,6 +230,39 @@ const void* tell_meeting(const sched::Goroutine* g, char* name, std::size_t size
     write_address(channel, name, size);
   }
   return channel;
+}
+
+bool tell_wakers(const sched::Goroutine* g, void (*visit)(void* context, const sched::WakeSource& waker), void* context) {
+  using detail::inspector;
+  using enum sched::WaitReason;
+  const void* object = g->wait_object;
+  const auto tell = [&](const sched::WakeSource& waker) { visit(context, waker); };
+  switch (g->wait_reason) {
+    case kNilChanSend:
+    case kNilChanReceive:
+    case kEmptySelect:      return true;  // nothing could
+    case kMutex:            tell(inspector::waker_of(*static_cast<const mutex*>(object))); return true;
+    case kSharedMutexRead:
+    case kSharedMutexWrite: tell(inspector::waker_of(*static_cast<const shared_mutex*>(object))); return true;
+    case kJoin:             tell(inspector::waker_of(*static_cast<const detail::task_core*>(object))); return true;
+    case kOnce:             tell(inspector::waker_of(*static_cast<const once_flag*>(object))); return true;
+    case kSelect:           inspector::visit_cases(object, tell); return true;
+    case kWeighted:         object = static_cast<const detail::weighted_wait*>(object)->semaphore; break;
+    case kCondition:
+    case kSemaphore:
+    case kWatch:
+    case kBroadcast:
+    case kWaitGroup:
+    case kLatch:
+    case kEvent:
+    case kBarrier:
+    case kFuture:
+    case kChanSend:
+    case kChanReceive:      break;
+    default:                return false;
+  }
+  tell({sched::WakeSource::Kind::kObject, object});
+  return true;
 }
 
 }  // namespace weft::api

@@ -115,6 +115,8 @@ SignalStack::SignalStack() noexcept {
   }
 }
 
+StackBounds SignalStack::bounds() const noexcept { return {memory_, memory_ != nullptr ? kSignalStackSize : 0}; }
+
 SignalStack::~SignalStack() {
   if (memory_ == nullptr) return;
   stack_t off{};

@@ -39,6 +39,7 @@ class SignalStack {
   SignalStack() noexcept;
   ~SignalStack();
   SignalStack(const SignalStack&) = delete;
+  StackBounds bounds() const noexcept;  // empty: this thread had one already
 
  private:
   void* memory_ = nullptr;

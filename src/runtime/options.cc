@@ -124,6 +124,18 @@ class Parser {
            return std::string(text);
          });
     if (const char* token = look_up("WEFT_DEBUG_TOKEN")) out.debug_token = token;
+    read("WEFT_DEADLOCK", "report or fatal", out.deadlock,
+         [](std::string_view text) -> std::optional<PartialDeadlock> {
+           if (text == "report") return PartialDeadlock::kReport;
+           if (text == "fatal") return PartialDeadlock::kFatal;
+           return std::nullopt;
+         });
+    read_number("WEFT_DUMP_SIGNAL", 1, 64, "", out.dump_signal);
+    read("WEFT_LEAKS", "report or fail", out.leaks, [](std::string_view text) -> std::optional<LeakCheck> {
+      if (text == "report") return LeakCheck::kReport;
+      if (text == "fail") return LeakCheck::kFail;
+      return std::nullopt;
+    });
     read_number("WEFT_MAX_THREADS", 4, 1'000'000, "", out.max_threads);
     read("WEFT_LOCKED_FALLBACK", "off, or a number from 1 to 1000000, written in base 10", out.locked_fallback,
          [](std::string_view text) -> std::optional<std::optional<std::uint32_t>> {

@@ -19,6 +19,9 @@ namespace weft::runtime {
 
 enum class PolicyName { kClassic, kGlobal, kBatch, kMatrix };
 
+enum class PartialDeadlock { kReport, kFatal };
+enum class LeakCheck { kReport, kFail };
+
 // A debugging aid that draws random numbers; without a seed the runtime takes one and prints it.
 struct Seeded {
   bool on = false;
@@ -56,6 +59,9 @@ struct Settings {
   std::optional<std::string> debug_token;       // WEFT_DEBUG_TOKEN; read by insight/server.cc
   std::optional<int> max_threads;         // WEFT_MAX_THREADS 4..1000000
   std::optional<std::optional<std::uint32_t>> locked_fallback;  // WEFT_LOCKED_FALLBACK  1..1000000 | off (nullopt)
+  std::optional<PartialDeadlock> deadlock;  // WEFT_DEADLOCK  report | fatal
+  std::optional<int> dump_signal;         // WEFT_DUMP_SIGNAL 1..64
+  std::optional<LeakCheck> leaks;         // WEFT_LEAKS       report | fail
   DebugSettings debug;                    // WEFT_DEBUG       key[=value],...
 };
 

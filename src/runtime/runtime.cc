@@ -24,6 +24,7 @@
 #include "os/instance.h"
 #include "policy/one_lock.h"
 #include "runtime/fallback.h"
+#include "runtime/leaks.h"
 #include "runtime/options.h"
 #include "runtime/policies.h"
 #include "sched/core/machines.h"
@@ -41,6 +42,7 @@
 #include "service/crash.h"
 #include "service/deadlock.h"
 #include "service/netpoll.h"
+#include "service/partial_deadlock.h"
 #include "service/preempt_signal.h"
 #include "service/sysmon.h"
 #include "service/thread_mutex_watch.h"
@@ -89,6 +91,7 @@ void stop_at_exit() {
   end_cpu_profile();
   sched::stop_the_world_for_exit(kExitLimitNs);
   service::let_report_end();
+  if (environment.leaks) runtime::report_leaks_at_exit(*environment.leaks);
   sched::show_stacks_to_leak_checkers();
   trace::finish(trace::Ending::kExit, kTraceLimitNs);
 }
@@ -279,12 +282,18 @@ void start_locked() {
   sched::hooks.warn_signal_refused = service::say_that_signal_is_refused;
   sched::hooks.poke_sysmon = service::poke_sysmon;
   sched::hooks.all_idle = service::check_for_deadlock;
+  sched::hooks.watch_locks = service::look_for_partial_deadlocks;
+  if (environment.deadlock == runtime::PartialDeadlock::kFatal) service::make_partial_deadlocks_fatal();
   sched::hooks.thread_started = thread_started;
   sched::hooks.thread_ending = thread_ending;
   sched::hooks.report_overflow = service::report_overflow;
   sched::hooks.tell_wait = api::tell_wait;
   sched::hooks.tell_meeting = api::tell_meeting;
+  sched::hooks.tell_wakers = api::tell_wakers;
   service::install_crash_reports(service::request_dump_and_exit);
+  if (environment.dump_signal && !service::dump_on_signal(*environment.dump_signal, service::request_dump))
+    base::fatal_exit(2, "weft: WEFT_DUMP_SIGNAL=%d: this signal is in use, or cannot be handled; choose another one",
+                     *environment.dump_signal);
   service::watch_thread_mutexes();
   if (sched::settings.preempt)
     scheduler.preempt_signal.store_relaxed(service::install_preempt_signal(environment.preempt_signal.value_or(0)));

@@ -36,6 +36,7 @@ std::terminate_handler previous_terminate = nullptr;
 base::Atom<pid_t> reporter{0};  // the thread that is reporting why it ends the process
 constexpr std::int64_t kReportLimitNs = 10'000'000'000;
 void (*quit_handler)() = nullptr;
+void (*dump_handler)() = nullptr;
 
 void print(const char* text, int length) {
   if (length > 0) base::write_stderr(text, static_cast<std::size_t>(length));
@@ -128,6 +129,12 @@ void on_quit_signal(int) {
   errno = saved_errno;
 }
 
+void on_dump_signal(int) {
+  const int saved_errno = errno;
+  dump_handler();
+  errno = saved_errno;
+}
+
 // True: this_goroutine::exit() has met a function that lets no exception out. It is a forced unwind, which has no
 // exception type.
 bool is_exit_refused(const Goroutine* g) {
@@ -210,6 +217,20 @@ void let_report_end() noexcept {
 }
 
 void report_overflow(const Goroutine* g, const void* address) { print_overflow(g, address, nullptr); }
+
+bool dump_on_signal(int signal, void (*on_dump)()) {
+  dump_handler = on_dump;
+  struct sigaction existing{};
+  if (sigaction(signal, nullptr, &existing) != 0) return false;
+  const bool is_weft_own = signal == SIGQUIT && existing.sa_handler == on_quit_signal;
+  if (!is_weft_own && ((existing.sa_flags & SA_SIGINFO) != 0 ||
+                       (existing.sa_handler != SIG_DFL && existing.sa_handler != SIG_IGN)))
+    return false;
+  struct sigaction action{};
+  action.sa_handler = on_dump_signal;
+  action.sa_flags = SA_ONSTACK | SA_RESTART;
+  return sigaction(signal, &action, nullptr) == 0;
+}
 
 void install_crash_reports(void (*on_quit)()) {
   os::warm_up_unwinder();

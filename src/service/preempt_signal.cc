@@ -18,6 +18,7 @@
 #include "os/unwinder_code.h"
 #include "sched/core/preempt.h"
 #include "sched/frames/unwinding.h"
+#include "sched/observe/standstill.h"
 #include "sched/state/thread_signal.h"
 
 namespace weft::service {
@@ -46,6 +47,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   const bool unmarked = !is_shared && info->si_code == SI_TKILL && info->si_pid == getpid();
   if (!unmarked && !sched::is_preempt_signal(*info)) return pass_on(signal, info, context);
   restart_call(context);  // also where the signal comes too late: in a blocking call
+  sched::stand_still_if_asked(context);
   sched::on_preempt_signal(context);
 }
 

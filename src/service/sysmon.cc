@@ -60,7 +60,8 @@ constexpr std::int64_t kTrimIntervalNs = 2'500'000'000;
 constexpr std::int64_t kTrimPauseNs = 1'000'000;  // a million stacks go back to the system in two seconds
 
 os::Note doorbell;
-base::Atom<bool> dump_wanted{false};
+enum class DumpWanted : std::uint8_t { kNo, kThenGoOn, kThenExit };
+base::Atom<DumpWanted> dump_wanted{DumpWanted::kNo};
 base::Atom<bool> follow_limits{true};
 
 class Sysmon {
@@ -75,7 +76,7 @@ class Sysmon {
       scheduler.coarse_ms.store_relaxed(static_cast<std::uint32_t>(now / 1'000'000));
       scheduler.far_from_ns.store_relaxed(now + sched::kFarNs);
       sched::remind_watchers(now + sched::kFarNs);
-      if (dump_wanted.load_relaxed()) dump_and_exit();
+      if (dump_wanted.load_relaxed() != DumpWanted::kNo) dump();
       bool acted = false;
       if (!scheduler.exiting.load_relaxed() && !scheduler.world_stopping.load_relaxed()) {
         acted = look_at_processors(now);
@@ -95,6 +96,7 @@ class Sysmon {
       follow(now);
       look_at_locked_goroutines();
       trace_line(now);
+      if (!scheduler.exiting.load_relaxed()) sched::hooks.watch_locks(now);
       sleep(now, acted);
     }
   }
@@ -365,13 +367,27 @@ class Sysmon {
     base::write_stderr(line, static_cast<std::size_t>(length));
   }
 
-  [[noreturn]] void dump_and_exit() {
-    constexpr std::string_view kHead = "SIGQUIT: quit\n\n";
-    base::write_stderr(kHead.data(), kHead.size());
-    sched::stop_the_world_for_exit(1'000'000'000);
+  static void write_dump() {
     const auto sink = [](void*, std::string_view text) { base::write_stderr(text.data(), text.size()); };
     sched::dump_goroutines(sink, nullptr, {.goroutines = 10'000});
     sched::dump_threads(sink, nullptr);
+  }
+
+  void dump() {
+    if (dump_wanted.exchange_relaxed(DumpWanted::kNo) == DumpWanted::kThenExit) dump_and_exit();
+    if (scheduler.exiting.load_relaxed()) return;
+    constexpr std::string_view kHead = "weft: dump\n\n";
+    base::write_stderr(kHead.data(), kHead.size());
+    sched::stop_the_world();
+    write_dump();
+    sched::start_the_world();
+  }
+
+  [[noreturn]] static void dump_and_exit() {
+    constexpr std::string_view kHead = "SIGQUIT: quit\n\n";
+    base::write_stderr(kHead.data(), kHead.size());
+    sched::stop_the_world_for_exit(1'000'000'000);
+    write_dump();
     base::run_last_words();
     std::_Exit(2);
   }
@@ -482,7 +498,11 @@ void set_follow_cpu_limits(bool follow) { follow_limits.store_relaxed(follow); }
 void poke_sysmon() { doorbell.signal(); }
 
 void request_dump_and_exit() {
-  dump_wanted.store_relaxed(true);
+  dump_wanted.store_relaxed(DumpWanted::kThenExit);
+  doorbell.signal();
+}
+void request_dump() {
+  dump_wanted.store_relaxed(DumpWanted::kThenGoOn);
   doorbell.signal();
 }
 

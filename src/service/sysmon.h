@@ -30,5 +30,7 @@ void poke_sysmon();
 
 // Async-signal-safe. Sysmon prints all goroutines and exits with status 2.
 void request_dump_and_exit();
+// The same, and goes on.
+void request_dump();
 
 }  // namespace weft::service

@@ -123,6 +123,8 @@ void machine_main(void* argument) {
   arch::fiber_switches(&errno, sizeof errno);
   m.exceptions = reinterpret_cast<ExceptionGlobals*>(abi::__cxa_get_globals());
   m.current = &weft_current;
+  m.base = __builtin_frame_address(0);
+  m.signal_stack = signal_stack.bounds();
   m.tid = os::thread_id();
   os::set_current_m(&m);
   m.alive.store_release(true);  // pairs: machine.alive

@@ -75,6 +75,21 @@ class RecordPool {
   // For a P that disappears: its magazines go to the shared list.
   void drain(Processor& p) noexcept;
 
+  // For a search in a forked copy, where nothing changes and a lock may never become free.
+  template <class F>
+  void for_each_slab_unlocked(F&& visit) const noexcept {
+    for (std::size_t i = 0; i < slab_count_; ++i) visit(slabs_[i].begin, slabs_[i].end);
+  }
+  // The first record of each shared chain of free ones.
+  template <class F>
+  void for_each_shared_chain_unlocked(F&& visit) const noexcept {
+    for (const SpawnRecord* magazine = full_; magazine != nullptr;) {
+      visit(magazine);
+      std::memcpy(&magazine, magazine->closure, sizeof magazine);
+    }
+    if (loose_ != nullptr) visit(loose_);
+  }
+
   std::size_t bytes_reserved() const noexcept { return reserved_; }
 
   // Visits the memory of all records, free ones included. Only while the world is stopped.

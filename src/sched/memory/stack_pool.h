@@ -90,6 +90,13 @@ class StackPool {
     }
   }
 
+  // The memory of all stacks: visit(begin, end).
+  template <class F>
+  void for_each_region(F&& visit) const {
+    const Region* region = regions_.load_acquire();  // pairs: stacks.regions
+    for (; region != nullptr; region = region->next) visit(region->base, region->base + region->bytes);
+  }
+
   struct Statistics {
     std::size_t slots = 0, warm = 0, cold = 0;
     bool guarded = true;

@@ -9,6 +9,7 @@
 #include "base/cache_line.h"
 #include "os/current.h"
 #include "os/note.h"
+#include "os/thread.h"
 #include "os/thread_usage.h"
 #include "sched/bias/lock_owner.h"
 #include "sched/model/hold_word.h"
@@ -99,6 +100,9 @@ struct alignas(base::kCacheLine) Machine {
   bool next_spinning = false;
   base::Atom<Placement> placement{Placement::kAwake};
   base::Atom<int> slept_on_cpu{-1};  // a hint: the kernel tends to wake it there
+  // The runtime's frames lie below `base` on the thread's own stack; thread-local variables lie above.
+  const void* base = nullptr;
+  os::StackBounds signal_stack{};
   os::Current* current = nullptr;                  // this thread's weft_current, for observers
   base::Atom<bool> exiled{false};  // its goroutine computes on without the P it had (preempt.h)
   base::Atom<bool> leased{false};  // exiled by a lease: sysmon takes the P only if the thread sleeps (lease.h)

@@ -151,4 +151,12 @@ void dump_goroutines(DumpSink sink, void* context, DumpLimits limits) {
   if (count > 0) sink(context, std::to_string(count) + " goroutines have been spawned and not run yet\n");
 }
 
+void dump_members(const std::vector<Goroutine*>& members, DumpSink sink, void* context) {
+  const WaitGraph graph(members, {});
+  sink(context, graph.cycles() + "\n");
+  for (Goroutine* g : members)
+    sink(context, headline(g) + "  " + graph.line_for(g) + "\n" + stack_text(g, DumpLimits().frames) +
+                      origin(g->site, g->parent) + "\n");
+}
+
 }  // namespace weft::sched

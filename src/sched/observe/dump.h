@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sched/model/goroutine.h"
 
@@ -19,6 +20,9 @@ struct DumpLimits {
 };
 
 void dump_goroutines(DumpSink sink, void* context, DumpLimits limits = {});
+
+// The cycles among these goroutines, and what each of them does. The world is stopped.
+void dump_members(const std::vector<Goroutine*>& members, DumpSink sink, void* context);
 
 // Code addresses of a goroutine that is parked or in a blocking call, innermost first. Returns their number; 0:
 // unknown.

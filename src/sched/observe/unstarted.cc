@@ -42,4 +42,16 @@ std::vector<Unstarted> unstarted_goroutines() {
   return all;
 }
 
+void visit_unstarted_unlocked(void (*visit)(void* context, Runnable one), void* context) noexcept {
+  const auto each = [&](Runnable one) { visit(context, one); };
+  for (std::uint32_t i = 0; i < maxprocs(); ++i) {
+    const Processor& p = *scheduler.processors[i];
+    visit(context, p.slot.look());
+    policy().visit(p, {[](void* to, Runnable one) { (*static_cast<const decltype(each)*>(to))(one); },
+                       const_cast<void*>(static_cast<const void*>(&each))});
+  }
+  for (const InjectQueue* queue : {&scheduler.inject, &scheduler.idle_priority, &scheduler.starved})
+    queue->for_each_unlocked(each);
+}
+
 }  // namespace weft::sched

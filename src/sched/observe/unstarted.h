@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "sched/queue/runnable.h"
+
 // For dumps: goroutines that have been spawned and have not run yet. They are records on the Ps and in the shared
 // queues.
 //   When   The world is stopped, or every P is idle. A P that did not stop in time (SIGQUIT waits for 1 s) is left out,
@@ -17,5 +19,8 @@ struct Unstarted {
   std::string name;
 };
 std::vector<Unstarted> unstarted_goroutines();
+
+// The same records as they are, and started goroutines among them. For a forked copy: neither allocates nor locks.
+void visit_unstarted_unlocked(void (*visit)(void* context, Runnable one), void* context) noexcept;
 
 }  // namespace weft::sched

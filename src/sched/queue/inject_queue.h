@@ -64,6 +64,12 @@ class InjectQueue {
     list_.for_each(visit);
     for (std::size_t i = 0; i < bundle_count_; ++i) bundles_[(first_bundle_ + i) & (bundle_room_ - 1)].for_each(visit);
   }
+  // In a forked copy, where nothing changes and the lock may never become free.
+  template <class Visit>
+  void for_each_unlocked(Visit&& visit) const {
+    list_.for_each(visit);
+    for (std::size_t i = 0; i < bundle_count_; ++i) bundles_[(first_bundle_ + i) & (bundle_room_ - 1)].for_each(visit);
+  }
   std::size_t size() const noexcept { return size_.load_relaxed(); }
   bool empty() const noexcept { return size() == 0; }
 

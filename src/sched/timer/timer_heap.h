@@ -66,6 +66,19 @@ class TimerHeap {
   }  // a hint: callers that rely on it read it after a fence
   std::size_t size() const noexcept { return size_.load_relaxed(); }
 
+  template <class Sleepers, class Timers>
+  void for_each(Sleepers&& sleepers, Timers&& timers) {
+    lock_.lock();
+    for_each_unlocked(sleepers, timers);
+    lock_.unlock();
+  }
+  // In a forked copy, where nothing changes: sleepers(Goroutine*) and timers(const Timer*) for each entry.
+  template <class Sleepers, class Timers>
+  void for_each_unlocked(Sleepers&& sleepers, Timers&& timers) const {
+    for (std::size_t i = kRoot; i < entries_.size(); ++i)
+      entries_[i].is_sleeper() ? sleepers(entries_[i].sleeper()) : timers(entries_[i].timer());
+  }
+
   friend class TimerHold;
 
  private:
