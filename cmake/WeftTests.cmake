@@ -387,6 +387,13 @@ if(WEFT_BUILD_TESTS)
   if(TARGET program_third_party)
     target_link_libraries(program_third_party PRIVATE SQLite::SQLite3 ZLIB::ZLIB OpenSSL::SSL OpenSSL::Crypto)
   endif()
+  # gdb with weft's script, where there is a gdb; sanitizers have stacks of their own kind.
+  find_program(WEFT_GDB gdb)
+  if(WEFT_GDB AND NOT CMAKE_CROSSCOMPILING AND NOT WEFT_SANITIZE_OPTIONS AND TARGET program_insight)
+    add_test(NAME debugger.gdb COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/debugger/gdb.py" "${WEFT_GDB}"
+      "${PROJECT_SOURCE_DIR}/tools/debugger/weft-gdb.py" "$<TARGET_FILE:program_insight>")
+    weft_finish_test(debugger.gdb "" program 300)
+  endif()
   # A shared library with checks, which the program is linked with, and the same once more for it to load.
   if(TARGET program_shared_library)
     foreach(name linked loaded)

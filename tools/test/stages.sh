@@ -66,6 +66,7 @@ need_test_tools() {
     apt_get update || true
   fi
   have python3 || want python3 "lints and program tests"
+  if [[ " $* " == *' dev '* ]] && ! have gdb; then want_if_known gdb "goroutines in a debugger"; fi
   if [[ " $* " == *' dev '* ]] && ! have chromium && ! have google-chrome; then want_if_known chromium "the trace page in a browser"; fi
   if [[ " $* " == *' dev '* && ${CI:-} == true ]] && ! have promtool; then want_if_known prometheus "checks the metrics"; fi
   for name; do
