@@ -33,7 +33,7 @@ namespace {
 using sched::Goroutine;
 using sched::scheduler;
 
-constexpr std::size_t kFrames = 64;
+constexpr std::size_t kLeakFrames = 64;
 
 struct WorldStop {
   explicit WorldStop(bool stopped_already) noexcept : own(!stopped_already) {
@@ -179,8 +179,8 @@ LeakedGoroutine describe(Goroutine* g) {
   if (g->wait_object != nullptr) sched::hooks.tell_wait(g, facts);
   leak.object = facts.object;
   if (facts.holder_id != 0) leak.object += " goroutine " + std::to_string(facts.holder_id);
-  void* frames[kFrames];
-  leak.frames.assign(frames, frames + sched::capture_parked(g, frames, kFrames));
+  void* frames[kLeakFrames];
+  leak.frames.assign(frames, frames + sched::capture_parked(g, frames, kLeakFrames));
   return leak;
 }
 

@@ -53,7 +53,7 @@ __attribute__((no_sanitize("thread"))) std::vector<LongWait> waits_now() {
   return found;
 }
 
-class Watch {
+class CycleWatch {
  public:
   void set_fatal() { fatal_.store_relaxed(true); }
 
@@ -111,10 +111,10 @@ class Watch {
 };
 
 // Never destroyed: sysmon goes on while the process exits.
-Watch& watch() {
-  alignas(Watch) static constinit std::byte place[sizeof(Watch)]{};
-  static constinit Watch* made = nullptr;
-  if (made == nullptr) made = ::new (static_cast<void*>(place)) Watch;
+CycleWatch& watch() {
+  alignas(CycleWatch) static constinit std::byte place[sizeof(CycleWatch)]{};
+  static constinit CycleWatch* made = nullptr;
+  if (made == nullptr) made = ::new (static_cast<void*>(place)) CycleWatch;
   return *made;
 }
 
