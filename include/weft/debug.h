@@ -24,7 +24,7 @@ enum class profile {
   block,      // where goroutines wait now, and how long they have waited so far (sleepers do not count)
   mutex,      // what the holders of locks do now, and how long others have waited for them so far
   thread,     // every thread, and what it runs
-  leak,       // not available yet: logic_error
+  leak,       // goroutines that nothing can wake any more (runtime::find_leaks)
 };
 // Stops the world for the moment that it takes to look.
 void write_profile(profile kind, std::ostream& out);

@@ -2,6 +2,7 @@
 #include <ostream>
 #include <string>
 
+#include "api/leak_profile.h"
 #include "api/start.h"
 #include "profile/goroutine_profile.h"
 #include "weft/debug.h"
@@ -17,8 +18,9 @@ weft::profile::Profile look(profile kind) {
     case profile::block:     return runtime::stop_the_world(weft::profile::block_profile);
     case profile::mutex:     return runtime::stop_the_world(weft::profile::mutex_profile);
     case profile::thread:    return runtime::stop_the_world(weft::profile::thread_profile);
-    default:                 throw logic_error("weft: debug::write_profile: this profile is not available");
+    case profile::leak:      return api::leak_profile();
   }
+  throw logic_error("weft: debug::write_profile: there is no such profile");
 }
 
 }  // namespace

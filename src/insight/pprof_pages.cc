@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "api/cpu_profile.h"
+#include "api/leak_profile.h"
 #include "profile/goroutine_profile.h"
 #include "profile/shown_frames.h"
 #include "weft/error.h"
@@ -85,6 +86,7 @@ Response index() {
           "<li><a href='goroutine?debug=1'>goroutine</a>: all stacks (debug=2: a dump)"
           "<li><a href='block?debug=1'>block</a>: who waits now, and how long so far"
           "<li><a href='mutex?debug=1'>mutex</a>: who holds the locks that others wait for"
+          "<li><a href='goroutineleak?debug=1'>goroutineleak</a>: goroutines that nothing can wake any more"
           "<li><a href='threadcreate?debug=1'>threadcreate</a>: threads"
           "<li><a href='trace?seconds=5'>trace</a>: an execution trace, seconds=5"
           "</ul><p>For <code>go tool pprof http://HOST:PORT/debug/pprof/profile</code>.\n"};
@@ -101,6 +103,7 @@ Response pprof_page(const Request& request) {
   if (name == "goroutine") return goroutine_page(request);
   if (name == "block") return as_asked(request, runtime::stop_the_world(profile::block_profile), "block.pb.gz");
   if (name == "mutex") return as_asked(request, runtime::stop_the_world(profile::mutex_profile), "mutex.pb.gz");
+  if (name == "goroutineleak") return as_asked(request, api::leak_profile(), "goroutineleak.pb.gz");
   if (name == "threadcreate")
     return as_asked(request, runtime::stop_the_world(profile::thread_profile), "threadcreate.pb.gz");
   if (name == "cmdline") {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
+#include <weft/debug.h>
+#include <weft/net.h>
 #include <weft/weft.h>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -307,6 +310,35 @@ TEST(Leaks, a_leak_is_described) {
   EXPECT_EQ(found[0].reason, "chan receive");
   EXPECT_NE(found[0].object.find("chan \"jobs\""), std::string::npos) << found[0].object;
   EXPECT_NE(found[0].started_at.find("leaks_test.cc:"), std::string::npos) << found[0].started_at;
+}
+
+std::string get(std::uint16_t port, const std::string& path) {
+  weft::net::conn server = weft::net::dial("tcp", "127.0.0.1:" + std::to_string(port));
+  server.write("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  std::string answer;
+  char part[4096];
+  while (const std::size_t size = server.read(std::span<char>(part))) answer.append(part, size);
+  return answer;
+}
+
+TEST(Leaks, are_served_as_a_profile) {
+  const weft::debug::server server = weft::debug::serve();
+  weft::run([&] {
+    go([] {
+      weft::chan<int> jobs(0, "profiled jobs");
+      go([jobs] { jobs.recv(); });
+    });
+    const auto until = std::chrono::steady_clock::now() + 5s;
+    std::string profile;
+    do {
+      weft::this_goroutine::sleep_for(2ms);
+      profile = get(server.port(), "/debug/pprof/goroutineleak?debug=1");
+    } while (profile.find("profiled jobs") == std::string::npos && std::chrono::steady_clock::now() < until);
+    EXPECT_NE(profile.find("goroutineleak"), std::string::npos) << profile;
+    EXPECT_NE(profile.find("profiled jobs"), std::string::npos) << profile;
+    EXPECT_NE(profile.find("leaks_test.cc"), std::string::npos) << profile;
+  });
+  for (const leak& one : new_leaks()) known_leaks().insert(one.id);
 }
 
 // --- what is no leak ---
