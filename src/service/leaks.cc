@@ -211,10 +211,35 @@ std::vector<LeakedGoroutine> find_leaked_goroutines(const LeakSearchCall& call) 
   return leaks;
 }
 
+namespace {
+
+// The frames without those of the switch, because how the runtime parked it says nothing.
+class UsersFrames {
+ public:
+  std::vector<void*> of(const std::vector<void*>& frames) {
+    const auto first = std::ranges::find_if(frames, [this](void* pc) { return !is_scheduler(pc); });
+    return first == frames.end() ? frames : std::vector<void*>(first, frames.end());
+  }
+
+ private:
+  bool is_scheduler(void* pc) {
+    const auto [known, is_new] = known_.try_emplace(pc, false);
+    if (is_new) {
+      const std::string function = os::symbolize(pc).function;
+      known->second = function.find("weft::sched::") != std::string::npos || function.starts_with("weft_");
+    }
+    return known->second;
+  }
+  std::map<void*, bool> known_;
+};
+
+}  // namespace
+
 std::string describe_leaks(const std::vector<LeakedGoroutine>& leaks) {
   if (leaks.empty()) return {};
+  UsersFrames users;
   std::map<std::tuple<std::int32_t, std::string, std::vector<void*>>, std::vector<const LeakedGoroutine*>> groups;
-  for (const LeakedGoroutine& leak : leaks) groups[{leak.site, leak.reason, leak.frames}].push_back(&leak);
+  for (const LeakedGoroutine& leak : leaks) groups[{leak.site, leak.reason, users.of(leak.frames)}].push_back(&leak);
   std::vector<const std::vector<const LeakedGoroutine*>*> order;
   for (const auto& [key, group] : groups) order.push_back(&group);
   std::ranges::stable_sort(order, [](const auto* one, const auto* other) {

@@ -88,10 +88,12 @@ TEST_P(Labels, exit_ends_the_scopes_that_it_leaves) {
 TEST_P(Labels, many_goroutines_change_labels_while_dumps_look_at_them) {
   weft::run([] {
     std::atomic<int> rounds{0};
+    std::atomic<bool> end{false};  // when a dump has shown labels
     std::vector<weft::task<void>> workers;
     for (int i = 0; i < 8; ++i)
       workers.push_back(weft::spawn([&] {
-        while (rounds.fetch_add(1) < 1000) {
+        while (!end || rounds.load() < 1000) {
+          ++rounds;
           const weft::labels outer{{"round", std::to_string(rounds.load())}};
           weft::spawn([] {
             const weft::labels inner{{"in", "child"}};
@@ -100,11 +102,13 @@ TEST_P(Labels, many_goroutines_change_labels_while_dumps_look_at_them) {
         }
       }));
     int seen = 0;
-    while (rounds.load() < 1000) {
+    const auto give_up = std::chrono::steady_clock::now() + 20s;
+    while (seen == 0 && std::chrono::steady_clock::now() < give_up) {
       seen += dump_text().find("  labels: ") != std::string::npos;
       weft::this_goroutine::yield();
     }
     EXPECT_GT(seen, 0);
+    end = true;
     for (auto& worker : workers) worker.join();
   });
 }

@@ -22,7 +22,7 @@ def run_gdb(gdb, arguments, commands):
 def expect(text, what, *patterns):
     for pattern in patterns:
         if re.search(pattern, text, re.M) is None:
-            print(f"{what}: not found: {pattern}\n{text[-6000:]}")
+            print(f"{what}: not found: {pattern}\n{text[:6000]}")
             sys.exit(1)
 
 
@@ -34,7 +34,7 @@ def check_goroutines(text, what):
     receivers = sum(int(count or 1) for count in
                     re.findall(r"^(?:(\d+) goroutines like )?goroutine \d+ \[chan receive", text, re.M))
     if receivers != 1000:
-        print(f"{what}: {receivers} goroutines wait to receive, not 1000\n{text[-6000:]}")
+        print(f"{what}: {receivers} goroutines wait to receive, not 1000\n{text[:6000]}")
         sys.exit(1)
 
 
@@ -50,7 +50,7 @@ def main():
         print("gdb may not trace a program here")
         return 77
     expect(live, "live", r"Breakpoint 1, .*all_are_parked")
-    check_goroutines(live.split("goroutine apply all bt")[0], "live")
+    check_goroutines(re.split(r"\n\ngoroutine \d+ ", live)[0], "live")  # before the stacks of all
     expect(live, "live", r"^#\d+ .*chan_core.*$", r"^#\d+ .*insight\.cc:\d+$")
     if "SIG63" in live or "SIG62" in live:
         print("live: gdb speaks of the runtime's signal\n" + live[-3000:])

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// test-labels: no-trace
 // test-timeout: 240
 #include <vector>
 

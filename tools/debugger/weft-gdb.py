@@ -155,8 +155,12 @@ def find(number):
     raise gdb.GdbError(f"There is no goroutine {number}.")
 
 
+RUNTIME_FILE = re.compile(r"(^|/)(src/(api|arch|base|os|policy|profile|runtime|sched|service|trace)|include/(weft|c\+\+))/")
+
+
 def is_users(name):
-    return not name.startswith(("weft::", "std::", "__gnu_cxx::", "weft_"))
+    """Names of templates begin with the type that they return."""
+    return not re.match(r"(decltype\(auto\) |void )?(weft::|std::|__gnu_cxx::|weft_)", name)
 
 
 def users_line_before(pc, start):
@@ -175,12 +179,23 @@ def users_line_before(pc, start):
 
 def users_place(pc):
     """file:line of the innermost function around the address that is neither weft's nor the standard library's."""
-    block = gdb.block_for_pc(pc)
+    block, inlined = gdb.block_for_pc(pc), None
     while block is not None and not block.is_static:
-        if block.function is not None and is_users(block.function.print_name):
-            return users_line_before(pc, block.start)
+        if block.function is not None:
+            if is_users(block.function.print_name):
+                # A call that is inlined at once has no instruction of its own; but gdb has the line of that call.
+                return users_line_before(pc, block.start) or (inlined and f"{inlined.symtab.filename}:{inlined.line}")
+            inlined = block.function
         block = block.superblock
     return None
+
+
+def line_of_users_file(pc):
+    """file:line of the address if the line is in no file of weft's or the standard library's."""
+    line = gdb.find_pc_line(pc)
+    if line.symtab is None or RUNTIME_FILE.search(line.symtab.filename):
+        return None
+    return f"{line.symtab.filename}:{line.line}"
 
 
 def any_place(pc):
@@ -188,13 +203,14 @@ def any_place(pc):
     return f"{line.symtab.filename}:{line.line}" if line.symtab is not None else f"{pc:#x}"
 
 
-def users_line(stack, cache):
-    for pc in stack:
+def users_part(stack, cache):
+    """The frames from the innermost one of the user's on, and that one's file:line."""
+    for number, pc in enumerate(stack):
         if pc not in cache:
-            cache[pc] = users_place(pc - 1)
+            cache[pc] = users_place(pc - 1) or line_of_users_file(pc - 1)
         if cache[pc] is not None:
-            return cache[pc]
-    return any_place(stack[0] - 1) if stack else "(running, or in a call)"
+            return stack[number:], cache[pc]
+    return stack, any_place(stack[0] - 1) if stack else "(running, or in a call)"
 
 
 class Switched(gdb.unwinder.Unwinder):
@@ -272,14 +288,16 @@ class InfoGoroutines(gdb.Command):
         for goroutine, stack in goroutines(Layout(), with_stack=True):
             if wanted and wanted not in goroutine.state:
                 continue
-            key = goroutine.id if one_by_one else (goroutine.state, stack, goroutine.site)
-            groups.setdefault(key, []).append((goroutine, stack))
+            # How the runtime parked it says nothing.
+            frames, line = users_part(stack, cache)
+            key = goroutine.id if one_by_one else (goroutine.state, frames, goroutine.site)
+            groups.setdefault(key, []).append((goroutine, line))
         for group in sorted(groups.values(), key=lambda one: (-len(one), one[0][0].id)):
-            goroutine, stack = group[0]
+            goroutine, line = group[0]
             count = f"{len(group)} goroutines like " if len(group) > 1 else ""
             site = goroutine.site
             started = f", started at {users_place(site) or any_place(site)}" if site else ""
-            gdb.write(f"{count}{goroutine.title()} at {users_line(stack, cache)}{started}\n")
+            gdb.write(f"{count}{goroutine.title()} at {line}{started}\n")
 
 
 class OneGoroutine(gdb.Command):
