@@ -37,7 +37,7 @@ endforeach()
 
 # How much debug information: lines and functions are what reports need. With types of all that each source includes,
 # the library would be ten times as large. A debugger finds the types of the runtime's state in one of the sources.
-set(weft_lines_only "$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-g1>")
+set(weft_lines_only "$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-g1;-gz>")
 
 set(WEFT_OBJECTS "")
 
@@ -47,7 +47,7 @@ function(weft_group_sources)
   foreach(source IN LISTS ARGN)
     if(source MATCHES "/src/api/(net_|io_|socket|address_error|memory_pipe)")
       set_source_files_properties("${source}" PROPERTIES UNITY_GROUP io)
-    elseif(source MATCHES "/src/api/(trace|write_profile|labels|debug|sample_signal)")
+    elseif(source MATCHES "/src/api/(trace|write_profile|leak_profile|labels|debug|sample_signal)")
       set_source_files_properties("${source}" PROPERTIES UNITY_GROUP insight)
     elseif(source MATCHES "/src/api/(barrier|latch|semaphore|weighted|shared_mutex|recursive|condition|pool|once|watch|broadcast|parallel|task_force)")
       set_source_files_properties("${source}" PROPERTIES UNITY_GROUP sync)
@@ -126,11 +126,11 @@ weft_layer(base)
 weft_layer(arch DEPENDS base)
 weft_layer(os DEPENDS base arch COLD symbolizer dwarf_ elf_image frame_writer cpu_topology instance)
 weft_layer(trace DEPENDS arch os COLD tables collector flight_window finished_generation known_chains)
-weft_layer(sched DEPENDS trace COLD observe/dump observe/wait_graph observe/unstarted)
+weft_layer(sched DEPENDS trace COLD observe/ state/goroutine_labels state/label_set)
 weft_layer(policy DEPENDS sched)
-weft_layer(service DEPENDS sched COLD deadlock crash)
+weft_layer(service DEPENDS sched COLD deadlock crash leaks partial_deadlock)
 weft_layer(profile DEPENDS sched COLD .)
-weft_layer(api DEPENDS policy service profile COLD wait_facts write_profile debug sample_signal)
+weft_layer(api DEPENDS policy service profile COLD wait_facts write_profile leak_profile debug sample_signal testing_explore testing_run testing_schedule)
 weft_layer(insight DEPENDS api COLD .)
 weft_layer(runtime DEPENDS insight COLD .)
 if(WEFT_TSAN_USERS)  # user_stop.cc says why
