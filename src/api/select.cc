@@ -114,9 +114,7 @@ struct SelectTable {
 
   select_case* cases_;
   std::size_t count_;
-  // Of a select that waits:
-  const Choice* choice_;
-  const Waiter* waiters_;  // one for each case; null: the cases are not only channels
+  const Waiter* waiters_;  // of a select that waits: one for each case; null: the cases are not only channels
 };
 
 // HasEvents: some cases may be tasks and futures.
@@ -210,7 +208,6 @@ class Select : public SelectTable {
     std::exception_ptr error;
     Choice choice;
     if (WEFT_LIKELY(locks_are_own_)) choice.fired.give_to(*sched::MachineOwners::self());
-    choice_ = &choice;
     waiters_ = waiters;
     sched::begin_wait(g, reason(), static_cast<SelectTable*>(this));
     Room* waiter = waiters;
@@ -257,7 +254,6 @@ class Select : public SelectTable {
     const std::int64_t wake_at = when_to_wake();
     std::exception_ptr error;
     Wait wait(reason(), static_cast<SelectTable*>(this), wake_at);
-    choice_ = &wait.choice();
     waiters_ = HasEvents ? nullptr : waiters;
     wait.begin();
     for (std::size_t i = 0; i < count_; ++i)
@@ -382,8 +378,13 @@ std::size_t cases_of_waiting_select(const void* object, const select_case** case
 
 const chan_core* channel_that_ended(const void* object) noexcept {
   const auto* select = static_cast<const SelectTable*>(object);
-  if (select->waiters_ == nullptr || select->choice_->winner == nullptr) return nullptr;
-  return select->cases_[select->choice_->winner - select->waiters_].channel;
+  if (select->waiters_ == nullptr) return nullptr;
+  for (std::size_t i = 0; i < select->count_; ++i) {
+    if (select->cases_[i].channel == nullptr) continue;  // that waiter was not made
+    const Waiter* winner = select->waiters_[i].choice->winner;
+    return winner != nullptr ? select->cases_[winner - select->waiters_].channel : nullptr;
+  }
+  return nullptr;
 }
 
 std::size_t select_among(select_case* cases, std::size_t count, std::int64_t deadline_ns) {
