@@ -284,8 +284,8 @@ void expect_description(const leak& one) {
   EXPECT_FALSE(one.started_at.empty());
 }
 
-// What looks like a pointer to what a leaked goroutine waits for keeps it from being reported. Known defect: in some runs
-// that holds for all of the first kernels. So this test only asks that the search finds some of them.
+// Known defect, cause unknown: in about one run of seven the search finds nothing for the first third of the kernels or
+// more. So this test asks only that it finds some of them.
 TEST(Leaks, some_of_the_classic_mistakes_are_found) {
   if (!can_be_walked()) GTEST_SKIP() << "the sanitizer's allocator cannot be walked";
   std::size_t found_kernels = 0;
@@ -312,7 +312,7 @@ TEST(Leaks, a_leak_is_described) {
         go(weft::go_options{.name = "worker"}, [jobs] { jobs.recv(); });
       },
       1, "a_leak_is_described");
-  if (found.empty()) GTEST_SKIP() << "an old word kept it";
+  if (found.empty()) GTEST_SKIP() << "the search found nothing: the known defect";
   EXPECT_EQ(found[0].name, "worker");
   EXPECT_EQ(found[0].reason, "chan receive");
   EXPECT_NE(found[0].object.find("chan \"jobs\""), std::string::npos) << found[0].object;
@@ -330,6 +330,7 @@ std::string get(std::uint16_t port, const std::string& path) {
 
 TEST(Leaks, are_served_as_a_profile) {
   const weft::debug::server server = weft::debug::serve();
+  bool was_found = false;
   weft::run([&] {
     go([] {
       weft::chan<int> jobs(0, "profiled jobs");
@@ -342,10 +343,12 @@ TEST(Leaks, are_served_as_a_profile) {
       profile = get(server.port(), "/debug/pprof/goroutineleak?debug=1");
     } while (profile.find("profiled jobs") == std::string::npos && std::chrono::steady_clock::now() < until);
     EXPECT_NE(profile.find("goroutineleak"), std::string::npos) << profile;
-    if (profile.find("profiled jobs") == std::string::npos) return;  // an old word kept it
+    was_found = profile.find("profiled jobs") != std::string::npos;
+    if (!was_found) return;
     EXPECT_NE(profile.find("leaks_test.cc"), std::string::npos) << profile;
   });
   for (const leak& one : new_leaks()) known_leaks().insert(one.id);
+  if (!was_found) GTEST_SKIP() << "the search found nothing: the known defect";
 }
 
 // --- what is no leak ---
